@@ -1,0 +1,18 @@
+// Package catalog is the only authority on what is live: refs say which object
+// serves a span of a stream, chains say how far each shard got, markers say which
+// duty owes a look at what, intents say which objects are being made.
+//
+//	catalog          the model, the verbs, the pure rules shared by implementations
+//	catalog/sqlite   one file, several processes of one machine
+//	catalogtest      the conformance suite of every implementation
+//
+// Every verb is one transaction. A verb either happened as a whole, or it
+// returned an error and nothing happened, or the error is ErrAmbiguous: the
+// commit's answer was lost, and calling the verb again finds out. Guards are
+// arguments; a guard that fails is a *ConflictError with what stood instead.
+//
+// All ages and due times are judged by the database's clock (Now), never by the
+// caller's. No verb is held open across a call to the bucket.
+//
+// What this package does not do: touch objects, decide policies, retry.
+package catalog

@@ -1,0 +1,48 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The closed set of kinds.
+var (
+	// ErrConflict: a guard failed; nothing changed. Read again before deciding.
+	ErrConflict = errors.New("catalog: conflict")
+	// ErrFenced: the chain belongs to a higher term, or another slot stood at this
+	// position. Stop; nothing of the caller's is acknowledged.
+	ErrFenced = errors.New("catalog: fenced")
+	// ErrVoid: this slot was absorbed as void; its rows never entered the history.
+	ErrVoid = errors.New("catalog: slot is void")
+	// ErrNotFound: no such stream, chain, topology or marker.
+	ErrNotFound = errors.New("catalog: not found")
+	// ErrBeyondTip: a trim above the stream's last row.
+	ErrBeyondTip = errors.New("catalog: beyond the stream's tip")
+	// ErrUnavailable: the database did not answer, or is busy; nothing happened.
+	ErrUnavailable = errors.New("catalog: unavailable")
+	// ErrAmbiguous: the commit's answer was lost. Call the verb again.
+	ErrAmbiguous = errors.New("catalog: outcome unknown")
+	// ErrCorrupt: a row does not decode or breaks a rule of the model.
+	ErrCorrupt = errors.New("catalog: corrupt")
+	// ErrInvalid: the request cannot be right.
+	ErrInvalid = errors.New("catalog: invalid request")
+	// ErrReadOnly: a mutation on a catalog opened for reading.
+	ErrReadOnly = errors.New("catalog: opened read-only")
+	// ErrNoSpace: the disk under the database is full; nothing happened.
+	ErrNoSpace = errors.New("catalog: no space left")
+)
+
+// ConflictError is a failed guard with what stood instead.
+type ConflictError struct {
+	Verb  string
+	Guard string // which guard, in words: "absorbed_end", "ref unchanged" …
+	Want  string
+	Have  string
+	Kind  error // ErrConflict, ErrFenced or ErrVoid
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%v: %s: %s: want %s, stands %s", e.Kind, e.Verb, e.Guard, e.Want, e.Have)
+}
+
+func (e *ConflictError) Unwrap() error { return e.Kind }
