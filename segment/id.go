@@ -39,8 +39,8 @@ func (c Chain) String() string { return fmt.Sprintf("%08x.%08x", uint32(c.Epoch)
 
 // Pos is a position in a stream: it orders by epoch, then by seq.
 type Pos struct {
-	Epoch Epoch
-	Seq   Seq
+	Epoch Epoch `json:"epoch"`
+	Seq   Seq   `json:"seq"`
 }
 
 // Compare orders positions.
@@ -72,8 +72,8 @@ type Consumer struct {
 
 // Producer is an idempotent producer: its last sequence, and the rows that got.
 type Producer struct {
-	ID       string
-	Sequence uint64
-	First    Seq
-	Last     Seq
+	ID       string `json:"id"`
+	Sequence uint64 `json:"sequence"`
+	First    Seq    `json:"first"`
+	Last     Seq    `json:"last"`
 }
