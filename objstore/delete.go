@@ -1,0 +1,87 @@
+package objstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Delete removes any number of keys, in sets as large as the store takes. The
+// result has one entry for each key asked, in order, whatever happened: a nil
+// Err is the only proof that a key is gone (K35). Only keys that failed are
+// tried again.
+//
+// err is not nil if some key was not even tried, because ctx ended; the entries
+// of such keys carry it too. Failures of single keys are in their entries alone.
+func (s *Store) Delete(ctx context.Context, keys []string) ([]DeleteResult, error) {
+	fate := make(map[string]error, len(keys))
+	var todo []string
+	for _, key := range keys {
+		if _, dup := fate[key]; dup {
+			continue
+		}
+		if fate[key] = CheckKey(key); fate[key] == nil {
+			todo = append(todo, key)
+		}
+	}
+	var ended error
+	for set := range slices.Chunk(todo, s.deleteSet()) {
+		if ctx.Err() != nil {
+			ended = notStarted(ctx, OpDelete, set[0])
+			for _, key := range set {
+				fate[key] = ended
+			}
+			continue
+		}
+		s.deleteSome(ctx, set, fate)
+	}
+	out := make([]DeleteResult, len(keys))
+	for i, key := range keys {
+		out[i] = DeleteResult{Key: key, Err: fate[key]}
+	}
+	return out, ended
+}
+
+func (s *Store) deleteSet() int {
+	if n := s.driver.Capabilities().MaxDeleteSet; n > 0 {
+		return n
+	}
+	return 1
+}
+
+// deleteSome deletes one set, retrying what failed, and enters every key's fate.
+func (s *Store) deleteSome(ctx context.Context, set []string, fate map[string]error) {
+	for n := 0; ; n++ {
+		var results []DeleteResult
+		err := s.attempt(ctx, OpDelete, set[0], func(ctx context.Context) (err error) {
+			results, err = s.driver.Delete(ctx, set)
+			return err
+		})
+		answered := make(map[string]error, len(results))
+		if err == nil {
+			for _, r := range results {
+				answered[r.Key] = r.Err
+			}
+		}
+		var failed []string
+		for _, key := range set {
+			kerr, ok := answered[key]
+			switch {
+			case err != nil:
+				kerr = err
+			case !ok: // the store did not say: not gone until it does
+				kerr = &Error{Op: "delete", Key: key, Kind: ErrAmbiguous, Err: errors.New("the store did not report this key: delete it again")}
+			case kerr != nil && !known(kerr):
+				kerr = &Error{Op: "delete", Key: key, Kind: ErrAmbiguous, Err: kerr}
+			}
+			fate[key] = kerr
+			if kerr != nil && again(OpDelete, kerr) {
+				failed = append(failed, key)
+			}
+		}
+		if len(failed) == 0 || n+1 >= s.cfg.Attempts || s.pause(ctx, n) != nil {
+			return
+		}
+		set = failed
+	}
+}

@@ -1,0 +1,98 @@
+package objstore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// kinds lists the closed set, to catch a driver that breaks it.
+func kinds() []error {
+	return []error{
+		ErrNotFound, ErrExists, ErrPrecondition, ErrConflict, ErrUnavailable, ErrAmbiguous, ErrDenied,
+		ErrRange, ErrShort, ErrInvalid, ErrUnsupported, ErrCorrupt, ErrNoSpace,
+	}
+}
+
+func known(err error) bool {
+	return slices.ContainsFunc(kinds(), func(k error) bool { return errors.Is(err, k) })
+}
+
+// attempt makes one driver call under its own deadline and counts it. An error
+// outside the closed set is taken at its worst: a mutation may have happened.
+func (s *Store) attempt(ctx context.Context, op Op, key string, call func(context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return notStarted(ctx, op, key)
+	}
+	t := s.stats.of(op)
+	t.requests.Add(1)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout(op))
+	defer cancel()
+	err := call(ctx)
+	if err == nil {
+		return nil
+	}
+	t.errors.Add(1)
+	if known(err) {
+		return err
+	}
+	kind := ErrUnavailable
+	if op.Mutation() {
+		kind = ErrAmbiguous
+	}
+	return &Error{Op: string(op), Key: key, Kind: kind, Err: err}
+}
+
+// timeout gives the calls in which the store itself moves gigabytes more time: AWS
+// holds a complete for minutes, and a copied part may be 5 GiB.
+func (s *Store) timeout(op Op) time.Duration {
+	if op == OpComplete || op == OpCopyPart {
+		return 5 * s.cfg.CallTimeout
+	}
+	return s.cfg.CallTimeout
+}
+
+// notStarted is the answer of a call that a finished context kept from starting.
+func notStarted(ctx context.Context, op Op, key string) error {
+	return &Error{Op: string(op), Key: key, Kind: ErrUnavailable, Err: context.Cause(ctx)}
+}
+
+// retry repeats an idempotent call while again(err) holds, pausing in between.
+func (s *Store) retry(ctx context.Context, op Op, key string, call func(context.Context) error) error {
+	for n := 0; ; n++ {
+		err := s.attempt(ctx, op, key, call)
+		if err == nil || !again(op, err) || n+1 >= s.cfg.Attempts || s.pause(ctx, n) != nil {
+			return err
+		}
+	}
+}
+
+// again says whether the same call may succeed if made once more. Only calls
+// that are idempotent come here; create-once writes go through publish.
+func again(op Op, err error) bool {
+	switch {
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrAmbiguous), errors.Is(err, ErrShort):
+		return true
+	case errors.Is(err, ErrConflict):
+		// A 409 is no verdict (K32). On a complete it means a new upload, which is
+		// the caller's to start; completes do not come through here.
+		return op.Mutation()
+	}
+	return false
+}
+
+// pause sleeps before attempt n+1: full jitter over a doubling window, so that
+// clients throttled together do not come back together.
+func (s *Store) pause(ctx context.Context, n int) error {
+	window := min(s.cfg.Backoff<<min(n, 10), MaxBackoff)
+	if window <= 0 {
+		return ctx.Err()
+	}
+	d := time.Duration(rand.Int64N(int64(window) + 1))
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
+		return context.DeadlineExceeded // the pause would outlast the caller
+	}
+	return s.cfg.Sleep(ctx, d)
+}

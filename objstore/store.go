@@ -1,0 +1,61 @@
+package objstore
+
+import "fmt"
+
+// Store is what the rest of Strandline uses: a Driver with key checks, one retry
+// loop with read-back, deadlines and counters around it.
+//
+// Create-once writes carry a nonce of the call in the object's metadata
+// (MetaNonce). After ErrExists, ErrAmbiguous or a lost answer the Store reads the
+// nonce back: its own earlier attempt is a success, another's object is
+// ErrExists, and what cannot be read is ErrAmbiguous. So a caller sees won, lost
+// or unknown, and unknown is rare and real.
+//
+// A cancelled context starts no mutation. The one exception is the abort of an
+// own multipart upload, which cleans up and publishes nothing; it runs under a
+// deadline of its own.
+//
+// A Store is safe for concurrent use.
+//
+//	put.go     PutOnce PutIfMatch
+//	publish.go won, lost or unknown: the read-back behind both and behind Commit
+//	get.go     ReadRange ReadSuffix ReadAll Head
+//	list.go    List (an iterator over all pages) ListUploads
+//	delete.go  Delete (any number of keys, in sets)
+//	upload.go  NewWriter: a create-once body of unknown length
+//	join.go    Writer.CopyRange: server-side ranges among written bytes
+//	retry.go   the loop
+//	stats.go   counters by operation
+type Store struct {
+	driver Driver
+	cfg    Config
+	stats  stats
+}
+
+// MetaNonce is the metadata name of the writer's nonce.
+const MetaNonce = "strandline-nonce"
+
+// New puts a Store around a driver. Zero fields of cfg take their defaults.
+func New(driver Driver, cfg Config) (*Store, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if least := driver.Capabilities().MinPart; cfg.PartSize < least {
+		return nil, &Error{Op: "open", Key: driver.Name(), Kind: ErrInvalid, Err: fmt.Errorf(
+			"part size %d is below the store's minimum of %d: raise Config.PartSize", cfg.PartSize, least)}
+	}
+	return &Store{driver: driver, cfg: cfg}, nil
+}
+
+// Driver gives conformance suites and doctor the bare driver.
+func (s *Store) Driver() Driver { return s.driver }
+
+// Name is the driver's name.
+func (s *Store) Name() string { return s.driver.Name() }
+
+// Capabilities are the driver's.
+func (s *Store) Capabilities() Capabilities { return s.driver.Capabilities() }
+
+// Close closes the driver.
+func (s *Store) Close() error { return s.driver.Close() }
