@@ -1,0 +1,229 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// scanWindow is how much a Scanner reads at a time. It grows to the largest
+// frame met, so a Scanner never holds more than a largest frame and a window.
+const scanWindow = 1 << 20
+
+// Scanner reads a segment file from the front, in bounded memory: recovery,
+// publish and inspect all read through it. It checks every frame, that the
+// first is a SegmentStart and no other is, that batches follow each other
+// without a gap, and that a Seal's count, next seq and digest are those of what
+// stands before it. It may be used by one goroutine.
+type Scanner struct {
+	src  window
+	uuid UUID
+	off  int64 // of the next frame
+	hash xxhash.Digest
+
+	start  Start
+	seal   *Seal
+	frames uint32
+	next   Seq
+	rows   uint64
+	failed error
+}
+
+// NewScanner reads the header of a segment file of size bytes. A header that is
+// not one is a *CorruptionError; see JudgeHeadless.
+func NewScanner(r io.ReaderAt, size int64) (*Scanner, error) {
+	if size > MaxSegmentBytes {
+		return nil, corrupt(0, "segment of %d bytes, at most %d", size, int64(MaxSegmentBytes))
+	}
+	s := &Scanner{src: window{r: r, size: size}}
+	b, err := s.src.at(0, HeaderBytes)
+	if err != nil {
+		return nil, err
+	}
+	h, err := ParseHeader(b)
+	if err != nil {
+		return nil, err
+	}
+	s.uuid, s.off = h.UUID, HeaderBytes
+	s.hash.Reset()
+	mustWrite(&s.hash, b)
+	return s, nil
+}
+
+// UUID is the segment's identity.
+func (s *Scanner) UUID() UUID { return s.uuid }
+
+// Offset is the end of the last valid frame.
+func (s *Scanner) Offset() int64 { return s.off }
+
+// Start is the SegmentStart, once the first frame was read.
+func (s *Scanner) Start() Start { return s.start }
+
+// Sealed is the Seal, once its frame was read, or nil.
+func (s *Scanner) Sealed() *Seal { return s.seal }
+
+// Frames is how many frames were read.
+func (s *Scanner) Frames() uint32 { return s.frames }
+
+// NextSeq is the chain's next seq after what was read.
+func (s *Scanner) NextSeq() Seq { return s.next }
+
+// Digest is the XxHash64 of every byte up to Offset.
+func (s *Scanner) Digest() uint64 { return s.hash.Sum64() }
+
+// Next returns the next frame; its payload is valid until the next call. io.EOF
+// means that the last frame ended exactly at the file's end. Where no frame
+// validates it is an *InvalidFrameError, and Offset is the end of what is
+// valid; a frame that validates and cannot stand there is a *CorruptionError.
+// Errors of reading pass through. Every error but io.EOF is final.
+func (s *Scanner) Next() (Frame, error) {
+	if s.failed != nil {
+		return Frame{}, s.failed
+	}
+	f, err := s.read()
+	if err != nil {
+		s.failed = err
+		return Frame{}, err
+	}
+	return f, nil
+}
+
+func (s *Scanner) read() (Frame, error) {
+	if s.off >= s.src.size {
+		return Frame{}, io.EOF
+	}
+	b, err := s.src.at(s.off, FrameHeaderBytes)
+	if err != nil {
+		return Frame{}, err
+	}
+	// The length is trusted only after the header CRC, so a flipped length never
+	// makes the window grow.
+	if len(b) == FrameHeaderBytes && le.Uint32(b[16:]) == headerCRC(b, s.uuid, s.off) && checkFields(b, s.off) == nil {
+		if b, err = s.src.at(s.off, FrameLen(b)); err != nil {
+			return Frame{}, err
+		}
+	}
+	f, n, err := ParseFrame(b, s.uuid, s.off)
+	if s.seal != nil {
+		return Frame{}, s.afterSeal(err)
+	}
+	if err != nil {
+		return Frame{}, err
+	}
+	if err := s.accept(f); err != nil {
+		return Frame{}, placed(err, s.uuid, s.start.ID, s.off)
+	}
+	mustWrite(&s.hash, b[:n])
+	s.off += int64(n)
+	s.frames++
+	return f, nil
+}
+
+// afterSeal tells leftovers behind a Seal, which a crash between writing it and
+// truncating leaves in a recycled file, from a frame that was written there.
+func (s *Scanner) afterSeal(parse error) error {
+	if parse == nil {
+		return placed(corrupt(0, "a frame of this segment stands after its Seal"), s.uuid, s.start.ID, s.off)
+	}
+	return &InvalidFrameError{Offset: s.off, Fault: FaultAfterSeal}
+}
+
+// accept looks at what a valid frame says, in its place.
+func (s *Scanner) accept(f Frame) error {
+	if (f.Kind == KindStart) != (s.frames == 0) {
+		return corrupt(0, "frame %d is a %s: SegmentStart is the first frame and no other", s.frames, f.Kind)
+	}
+	switch f.Kind {
+	case KindStart:
+		st, err := DecodeStart(f.Payload)
+		if err != nil {
+			return err
+		}
+		s.start, s.next = st, st.Base
+	case KindBatch:
+		_, first, rows, err := BatchSpan(f.Payload)
+		if err != nil {
+			return err
+		}
+		if first != s.next {
+			return corrupt(0, "batch begins at seq %d, %d follows", first, s.next)
+		}
+		s.next += Seq(rows)
+		s.rows += uint64(rows)
+	case KindSeal:
+		return s.acceptSeal(f)
+	default:
+		_, err := DecodeConsumer(f.Payload)
+		return err
+	}
+	return nil
+}
+
+func (s *Scanner) acceptSeal(f Frame) error {
+	seal, err := DecodeSeal(f.Payload)
+	if err != nil {
+		return err
+	}
+	if want := (Seal{Frames: s.frames, Next: s.next, Digest: s.hash.Sum64()}); seal != want {
+		return corrupt(0, "Seal says %d frames, next seq %d, digest %016x; the file holds %d, %d, %016x",
+			seal.Frames, seal.Next, seal.Digest, want.Frames, want.Next, want.Digest)
+	}
+	s.seal = &seal
+	return nil
+}
+
+// placed puts a payload's error at its frame.
+func placed(err error, u UUID, id ID, off int64) error {
+	var c *CorruptionError
+	if errors.As(err, &c) {
+		c.UUID, c.Segment, c.Offset = u, id, off
+	}
+	return err
+}
+
+// mustWrite feeds a digest, whose Write never fails.
+func mustWrite(d *xxhash.Digest, p []byte) {
+	_, _ = d.Write(p) // documented to return len(p), nil
+}
+
+// window is a buffer over a file that only moves forward.
+type window struct {
+	r     io.ReaderAt
+	size  int64
+	buf   []byte
+	start int64 // of buf in the file
+}
+
+// at returns the n bytes at off, fewer only at the end of the file. They are
+// valid until the next call.
+func (w *window) at(off, n int64) ([]byte, error) {
+	n = min(n, w.size-off)
+	if off >= w.start && off+n <= w.start+int64(len(w.buf)) {
+		return w.buf[off-w.start:][:n], nil
+	}
+	want := min(max(n, scanWindow), w.size-off)
+	if int64(cap(w.buf)) < want {
+		w.buf = make([]byte, want)
+	}
+	w.buf, w.start = w.buf[:want], off
+	if err := readFull(w.r, w.buf, off); err != nil {
+		w.buf = w.buf[:0]
+		return nil, err
+	}
+	return w.buf[:n], nil
+}
+
+// readFull reads all of p at off. A file that ends before the size its caller
+// gave is an error of reading, never a finding.
+func readFull(r io.ReaderAt, p []byte, off int64) error {
+	n, err := r.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("read %d bytes at %d: %w", len(p), off, err)
+}
