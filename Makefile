@@ -1,0 +1,34 @@
+# The targets people use. `make help` lists them.
+SHELL := /bin/bash
+GO    ?= go
+STORE ?= file
+SEEDS ?= 1
+
+.PHONY: help build test race lint fmt fuzz bench demo clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/strandline
+	$(GO) build -trimpath -o bin/strandline ./cmd/strandline
+
+test: ## all tests, with the race detector, against real MinIO and versitygw servers
+	$(GO) test -race -timeout 20m ./...
+
+lint: ## vet, staticcheck, gofumpt, golangci-lint (pinned in tools/)
+	./tools/lint/run
+
+fmt: ## format all Go files
+	./tools/lint/run --fix
+
+fuzz: ## every fuzz target for FUZZTIME (default 30s)
+	./tools/fuzz $${FUZZTIME:-30s}
+
+bench: ## benchmarks with allocations
+	$(GO) test -run '^$$' -bench . -benchmem ./segment ./objstore/... ./catalog/... ./localtier/... ./settle ./coldload
+
+demo: ## the life of 2.8 million rows: Go's own source through every protocol (STORE=file or minio)
+	$(GO) run ./internal/demo --store $(STORE)
+
+clean: ## remove what was built
+	rm -rf bin .cache demo

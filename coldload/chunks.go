@@ -1,0 +1,138 @@
+package coldload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// piece is one chunk to read for one ref.
+type piece struct {
+	ref   *catalog.Ref
+	chunk segment.Chunk
+	// ends is whether the ref's span ends with this piece: its tally is checked then.
+	ends bool
+}
+
+// pieces turns a ref into the chunks that hold its rows from a position on.
+func (r *Reader) pieces(ctx context.Context, ref *catalog.Ref, from segment.Seq, expires time.Time) ([]piece, error) {
+	switch ref.Kind {
+	case catalog.RefSlot, catalog.RefStream, catalog.RefPack:
+	case catalog.RefLost:
+		return nil, &ReadError{Stream: ref.Stream, At: ref.FirstPos(), Kind: ErrLost, Detail: "accepted as lost by an operator"}
+	default:
+		return nil, fmt.Errorf("%w: ref of stream %q at %s has the unknown kind %q", catalog.ErrCorrupt, ref.Stream, ref.FirstPos(), ref.Kind)
+	}
+	if ref.Chunks == 1 {
+		return []piece{{ref: ref, chunk: chunkOf(ref), ends: true}}, nil
+	}
+	footer, err := r.footer(ctx, ref, expires)
+	if err != nil {
+		return nil, err
+	}
+	return piecesOf(ref, footer, from)
+}
+
+// chunkOf is the chunk of a ref that has just one.
+func chunkOf(ref *catalog.Ref) segment.Chunk {
+	return segment.Chunk{
+		Stream: ref.Stream, Epoch: ref.Epoch, Shard: ref.Shard,
+		Offset: ref.Offset, Stored: ref.Stored, Raw: ref.Raw,
+		Codec: ref.Codec, CRC: ref.CRC, Sum: ref.Sum,
+	}
+}
+
+// piecesOf picks the chunks of the ref's span from the footer. All of the span's
+// chunks are needed for the tally unless the read begins inside the ref.
+func piecesOf(ref *catalog.Ref, f *segment.Footer, from segment.Seq) ([]piece, error) {
+	var out []piece
+	var last segment.Seq
+	for _, c := range f.Chunks {
+		if c.Stream != ref.Stream || c.Epoch != ref.Epoch || c.Last < max(ref.First, from) || c.First > ref.Last {
+			continue
+		}
+		out = append(out, piece{ref: ref, chunk: c})
+		last = c.Last
+	}
+	if len(out) == 0 || last < ref.Last {
+		return nil, &ReadError{
+			Stream: ref.Stream, At: segment.Pos{Epoch: ref.Epoch, Seq: last + 1}, Key: ref.Key, Kind: ErrCorrupt,
+			Detail: fmt.Sprintf("its footer covers the stream only up to seq %d, the ref says %d", last, ref.Last),
+		}
+	}
+	out[len(out)-1].ends = true
+	return out, nil
+}
+
+// footer reads an object's footer, or takes it from the cache while the plan that
+// named the object may be relied on.
+func (r *Reader) footer(ctx context.Context, ref *catalog.Ref, expires time.Time) (*segment.Footer, error) {
+	if f, ok := r.footers.get(ref.Key, r.cfg.Clock()); ok {
+		return f, nil
+	}
+	var f *segment.Footer
+	err := r.eachBucket(ctx, ref, func(s *objstore.Store) error {
+		var err error
+		f, err = readFooter(ctx, s, ref.Key)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.footers.put(ref.Key, f, expires)
+	return f, nil
+}
+
+func readFooter(ctx context.Context, s *objstore.Store, key string) (*segment.Footer, error) {
+	n := int64(segment.TailBytes)
+	for {
+		tail, info, err := s.ReadSuffix(ctx, key, n)
+		if err != nil {
+			return nil, err
+		}
+		f, need, err := segment.OpenTail(tail, info.Size)
+		if err != nil || need == 0 {
+			return f, err
+		}
+		n = need
+	}
+}
+
+// eachBucket tries the buckets of the ref's class in order, the deciding one
+// first. A key is gone only if every bucket answered so; a fault is never "gone".
+func (r *Reader) eachBucket(ctx context.Context, ref *catalog.Ref, read func(*objstore.Store) error) error {
+	set, err := r.classes.Set(string(ref.Class))
+	if err != nil {
+		return fmt.Errorf("stream %q: %w", ref.Stream, err)
+	}
+	var faults []error
+	for _, s := range set {
+		err := read(s)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !errors.Is(err, objstore.ErrNotFound) {
+			faults = append(faults, err)
+		}
+	}
+	if len(faults) == 0 {
+		return &goneError{key: ref.Key}
+	}
+	if err := errors.Join(faults...); !errors.Is(err, segment.ErrCorrupt) {
+		return fmt.Errorf("stream %q: read %s: %w", ref.Stream, ref.Key, err)
+	}
+	return &ReadError{Stream: ref.Stream, At: ref.FirstPos(), Key: ref.Key, Kind: ErrCorrupt, Err: errors.Join(faults...)}
+}
+
+// goneError: no object stands at the key.
+type goneError struct{ key string }
+
+func (e *goneError) Error() string { return "object " + e.key + " is gone" }

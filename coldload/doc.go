@@ -1,0 +1,17 @@
+// Package coldload reads a stream straight from the bucket: every row from a
+// position on, in order, once, or a typed error.
+//
+//	plan.go    refs from the catalog, in order, checked for holes
+//	chunks.go  refs -> chunks to fetch; a ref of many chunks asks its object's footer
+//	fetch.go   neighbouring chunks in one ranged GET, a bounded window in parallel
+//	decode.go  verify, decompress, drop what lies outside the span
+//	read.go    the loop: plan, read, plan again when an object went or the plan aged
+//	scan.go    a whole shard in chain order
+//
+// Memory is bounded by Config.MemoryBytes for all that is fetched and decoded
+// ahead, plus the chunk being delivered; it does not grow with the stream.
+//
+// A reader writes nothing and holds no lease. What makes it safe is the read grace:
+// a plan is relied on for at most its TTL, which is half of what every deleter
+// waits.
+package coldload

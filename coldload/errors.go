@@ -1,0 +1,62 @@
+package coldload
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/strandline/strandline/segment"
+)
+
+// The kinds of what a read can end in, besides the kinds of objstore and catalog
+// for faults that may pass.
+var (
+	// ErrTrimmed: the rows asked for were given up by a trim or by retention.
+	ErrTrimmed = errors.New("trimmed")
+	// ErrDeleted: the stream was deleted.
+	ErrDeleted = errors.New("stream deleted")
+	// ErrLost: rows that must be there are not. Loud: run fsck.
+	ErrLost = errors.New("rows are lost")
+	// ErrCorrupt: an object holds something else than its ref says.
+	ErrCorrupt = errors.New("object is corrupt")
+	// ErrConfig: a Config that cannot work.
+	ErrConfig = errors.New("invalid configuration")
+)
+
+// ReadError is the one context of this layer.
+type ReadError struct {
+	Stream string
+	At     segment.Pos // the position that could not be delivered
+	Key    string      // the object concerned, if any
+	First  segment.Pos // ErrTrimmed: the first position that remains
+	Kind   error
+	Detail string
+	Err    error
+}
+
+func (e *ReadError) Error() string {
+	s := fmt.Sprintf("stream %q at %s: %v", e.Stream, e.At, e.Kind)
+	if e.Key != "" {
+		s += ": object " + e.Key
+	}
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	switch {
+	case errors.Is(e.Kind, ErrTrimmed):
+		s += fmt.Sprintf("; read from %s on", e.First)
+	case errors.Is(e.Kind, ErrLost), errors.Is(e.Kind, ErrCorrupt):
+		s += "; run strandline fsck to see what else is affected"
+	}
+	return s
+}
+
+// Unwrap lets errors.Is find the kind and the cause.
+func (e *ReadError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}

@@ -1,0 +1,156 @@
+package coldload
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// group is one ranged GET: neighbouring pieces of one object.
+type group struct {
+	pieces []piece
+	offset int64
+	length int64
+}
+
+func (g *group) cost() int64 {
+	n := g.length
+	for i := range g.pieces {
+		n += g.pieces[i].chunk.Raw
+	}
+	return n
+}
+
+// coalesce joins pieces that stand near each other in one object into one range.
+func coalesce(pieces []piece, gapBytes, fetchBytes int64) []group {
+	var out []group
+	for _, p := range pieces {
+		end := p.chunk.Offset + p.chunk.Stored
+		if n := len(out); n > 0 {
+			g := &out[n-1]
+			gap := p.chunk.Offset - (g.offset + g.length)
+			if g.pieces[0].ref.Key == p.ref.Key && gap >= 0 && gap <= gapBytes && end-g.offset <= fetchBytes {
+				g.pieces = append(g.pieces, p)
+				g.length = end - g.offset
+				continue
+			}
+		}
+		out = append(out, group{pieces: []piece{p}, offset: p.chunk.Offset, length: p.chunk.Stored})
+	}
+	return out
+}
+
+// fetched is a group on its way; raw is set when done is closed.
+type fetched struct {
+	group group
+	raw   [][]byte
+	err   error
+	done  chan struct{}
+	cost  int64
+}
+
+// pipeline fetches and decodes groups ahead of the reader, in order of delivery.
+type pipeline struct {
+	reader  *Reader
+	expires time.Time
+	memory  *semaphore.Weighted
+	queue   chan *fetched
+	workers *errgroup.Group
+	cancel  context.CancelCauseFunc
+	// expired is set before queue closes if the plan aged before all was sent.
+	expired bool
+}
+
+// start launches the feeder; close ends everything it started and waits for it.
+func (r *Reader) start(ctx context.Context, pieces []piece, expires time.Time) *pipeline {
+	ctx, cancel := context.WithCancelCause(ctx)
+	p := &pipeline{
+		reader: r, expires: expires, cancel: cancel,
+		memory: semaphore.NewWeighted(r.cfg.MemoryBytes),
+		queue:  make(chan *fetched, r.cfg.Window),
+	}
+	p.workers, ctx = errgroup.WithContext(ctx)
+	groups := coalesce(pieces, r.cfg.GapBytes, r.cfg.FetchBytes)
+	p.workers.Go(func() error {
+		defer close(p.queue)
+		return p.feed(ctx, groups)
+	})
+	return p
+}
+
+func (p *pipeline) close() {
+	p.cancel(errReaderDone)
+	for range p.queue { // the feeder may be waiting for room
+		continue
+	}
+	_ = p.workers.Wait() // workers report through their fetched; nothing is lost here
+}
+
+var errReaderDone = fmt.Errorf("the reader stopped: %w", context.Canceled)
+
+// feed sends one GET after the other into the window. A GET that would begin after
+// the plan's end is not sent: the object may be about to go.
+func (p *pipeline) feed(ctx context.Context, groups []group) error {
+	for _, g := range groups {
+		f := &fetched{group: g, done: make(chan struct{}), cost: min(g.cost(), p.reader.cfg.MemoryBytes)}
+		if err := p.memory.Acquire(ctx, f.cost); err != nil {
+			return nil // the reader stopped
+		}
+		if !p.reader.cfg.Clock().Before(p.expires) {
+			p.expired = true
+			return nil
+		}
+		select {
+		case p.queue <- f:
+		case <-ctx.Done():
+			return nil
+		}
+		p.workers.Go(func() error {
+			defer close(f.done)
+			f.raw, f.err = p.reader.fetch(ctx, &f.group)
+			return nil
+		})
+	}
+	return nil
+}
+
+// fetch reads one range and decodes its chunks. Bytes that do not fit their
+// checksums are read once more, from the next bucket of the set if there is one,
+// before they are called corrupt.
+func (r *Reader) fetch(ctx context.Context, g *group) (raw [][]byte, err error) {
+	ref := g.pieces[0].ref
+	for attempt := range 2 {
+		err = r.eachBucket(ctx, ref, func(s *objstore.Store) error {
+			body, _, err := s.ReadRange(ctx, ref.Key, g.offset, g.length)
+			if err != nil {
+				return err
+			}
+			raw, err = decodeGroup(g, body)
+			return err
+		})
+		if err == nil || attempt == 1 || !isCorrupt(err) {
+			return raw, err
+		}
+	}
+	return raw, err
+}
+
+func decodeGroup(g *group, body []byte) ([][]byte, error) {
+	raw := make([][]byte, len(g.pieces))
+	for i := range g.pieces {
+		c := &g.pieces[i].chunk
+		at := c.Offset - g.offset
+		b, err := segment.DecodeChunk(c, body[at:at+c.Stored])
+		if err != nil {
+			return nil, fmt.Errorf("chunk at byte %d: %w", c.Offset, err)
+		}
+		raw[i] = b
+	}
+	return raw, nil
+}

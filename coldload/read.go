@@ -1,0 +1,223 @@
+package coldload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// Catalog is what a reader asks of the catalog.
+type Catalog interface {
+	Plan(ctx context.Context, r catalog.PlanRequest) (catalog.Plan, error)
+}
+
+// Reader reads streams. It is safe for concurrent use and keeps only footers.
+type Reader struct {
+	catalog Catalog
+	classes objstore.Classes
+	cfg     Config
+	footers *footerCache
+}
+
+// New wires a Reader.
+func New(cat Catalog, classes objstore.Classes, cfg Config) (*Reader, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &Reader{catalog: cat, classes: classes, cfg: cfg, footers: newFooterCache(cfg.Footers)}, nil
+}
+
+// Row is a row with the epoch of its position. Its bytes stay valid; they are
+// shared with the other rows of the chunk and must not be changed.
+type Row struct {
+	Epoch segment.Epoch
+	segment.Row
+}
+
+// Pos is the row's position in its stream.
+func (r *Row) Pos() segment.Pos { return segment.Pos{Epoch: r.Epoch, Seq: r.Seq} }
+
+// Rows yields the rows of a stream from one position to another, both inclusive,
+// in order, each once. The zero from is the first live row; an explicit one below
+// it is ErrTrimmed (ErrDeleted). The zero to is the tip as the catalog has it when the last
+// plan is made.
+//
+// The last pair carries an error if the read could not be completed: nothing is
+// ever skipped silently. Faults of store and catalog come through with their own kinds.
+func (r *Reader) Rows(ctx context.Context, stream string, from, to segment.Pos) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		rd := &reading{reader: r, stream: stream, next: from, to: to, yield: yield}
+		if err := rd.run(ctx); err != nil {
+			yield(Row{}, err)
+		}
+	}
+}
+
+// reading is one call of Rows.
+type reading struct {
+	reader *Reader
+	stream string
+	next   segment.Pos // the first position not delivered yet
+	to     segment.Pos
+	yield  func(Row, error) bool
+	over   bool // the caller's loop ended, or to was reached
+
+	stuck   int // plans made without delivering a row
+	stuckAt segment.Pos
+}
+
+// run plans and reads page by page. An object that is gone means that the plan is
+// stale: settled, reaped, trimmed. A fresh plan says which; only if it still names
+// what is not there, Replans times, are rows lost.
+func (rd *reading) run(ctx context.Context) error {
+	for {
+		p, err := rd.reader.plan(ctx, rd.stream, rd.next, rd.to)
+		if err != nil {
+			return err
+		}
+		if rd.next.Less(p.LiveFrom) {
+			rd.next = p.LiveFrom
+		}
+		done, err := rd.page(ctx, p)
+		if rd.over {
+			return nil
+		}
+		if err != nil {
+			if !isGone(err) {
+				return err
+			}
+			if err := rd.again(err); err != nil {
+				return err
+			}
+			continue
+		}
+		if !done {
+			if err := rd.again(errPlanAged); err != nil {
+				return err
+			}
+			continue
+		}
+		if !p.More {
+			return nil
+		}
+	}
+}
+
+// again counts plans without progress; too many of them end the read.
+func (rd *reading) again(cause error) error {
+	if rd.next != rd.stuckAt {
+		rd.stuckAt, rd.stuck = rd.next, 0
+	}
+	rd.stuck++
+	if rd.stuck < rd.reader.cfg.Replans {
+		return nil
+	}
+	var gone *goneError
+	if errors.As(cause, &gone) {
+		return &ReadError{
+			Stream: rd.stream, At: rd.next, Key: gone.key, Kind: ErrLost,
+			Detail: "the catalog names an object that is not there",
+		}
+	}
+	return &ReadError{
+		Stream: rd.stream, At: rd.next, Kind: objstore.ErrUnavailable, Err: cause,
+		Detail: fmt.Sprintf("planned %d times without delivering a row", rd.stuck),
+	}
+}
+
+var errPlanAged = errors.New("the plan aged before its first object was read; the read grace is too short for this store")
+
+// page delivers one plan. done is false if the plan aged before all was sent.
+func (rd *reading) page(ctx context.Context, p planned) (done bool, err error) {
+	pieces, err := rd.collect(ctx, p)
+	if err != nil && len(pieces) == 0 {
+		return false, err
+	}
+	pl := rd.reader.start(ctx, pieces, p.expires)
+	defer pl.close()
+	var sp span
+	for f := range pl.queue {
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+		if f.err != nil {
+			return false, f.err
+		}
+		if err := rd.deliver(&sp, f); err != nil || rd.over {
+			return false, err
+		}
+		pl.memory.Release(f.cost)
+	}
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	// What could be collected before the fault was delivered first.
+	return !pl.expired && err == nil, err
+}
+
+// collect lists the pieces of a page. A fault at a later ref does not keep the
+// rows before it from being delivered: it is returned with them.
+func (rd *reading) collect(ctx context.Context, p planned) ([]piece, error) {
+	var out []piece
+	for i := range p.Refs {
+		ref := &p.Refs[i]
+		var from segment.Seq
+		if rd.next.Epoch == ref.Epoch {
+			from = rd.next.Seq
+		}
+		ps, err := rd.reader.pieces(ctx, ref, from, p.expires)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, ps...)
+	}
+	return out, nil
+}
+
+func (rd *reading) deliver(sp *span, f *fetched) error {
+	for i, raw := range f.raw {
+		pc := &f.group.pieces[i]
+		next, to := rd.bounds(pc.ref.Epoch)
+		if sp.ref != pc.ref {
+			sp.begin(pc.ref, next)
+		}
+		n, on, err := sp.deliver(raw, next, to, func(r Row) bool { return rd.yield(r, nil) })
+		rd.next = segment.Pos{Epoch: pc.ref.Epoch, Seq: n}
+		if err != nil {
+			return err
+		}
+		if !on {
+			rd.over = true
+			return nil
+		}
+		if pc.ends {
+			if err := sp.end(n); err != nil {
+				return err
+			}
+			// The next row is behind this ref, whatever seqs other streams took.
+			rd.next = pc.ref.LastPos().Next()
+		}
+	}
+	return nil
+}
+
+// bounds are the seqs to deliver within an epoch.
+func (rd *reading) bounds(e segment.Epoch) (next, to segment.Seq) {
+	if rd.next.Epoch == e {
+		next = rd.next.Seq
+	}
+	to = math.MaxUint64
+	if rd.to != (segment.Pos{}) && rd.to.Epoch == e {
+		to = rd.to.Seq
+	}
+	return next, to
+}
