@@ -1,0 +1,157 @@
+package s3wire
+
+import (
+	"context"
+	"net/http"
+	"sync"
+)
+
+// Op names what a call does, as far as the reading of its answer depends on it.
+type Op string
+
+// The operations of objstore.Driver.
+const (
+	Put          Op = "put"
+	Get          Op = "get"
+	Head         Op = "head"
+	List         Op = "list"
+	Delete       Op = "delete"
+	CreateUpload Op = "create upload"
+	UploadPart   Op = "upload part"
+	CopyPart     Op = "copy part"
+	Complete     Op = "complete"
+	Abort        Op = "abort"
+	ListUploads  Op = "list uploads"
+)
+
+// mutates tells whether a lost answer leaves the outcome open.
+func (op Op) mutates() bool {
+	switch op {
+	case Get, Head, List, ListUploads:
+		return false
+	default:
+		return true
+	}
+}
+
+// document is the root element that a success must carry; "" for operations whose
+// success has no document.
+func (op Op) document() string {
+	switch op {
+	case List:
+		return "ListBucketResult"
+	case Delete:
+		return "DeleteResult"
+	case CreateUpload:
+		return "InitiateMultipartUploadResult"
+	case CopyPart:
+		return "CopyPartResult"
+	case Complete:
+		return "CompleteMultipartUploadResult"
+	case ListUploads:
+		return "ListMultipartUploadsResult"
+	default:
+		return ""
+	}
+}
+
+// Exchange is what one driver call saw on the wire. The call's goroutine reads it
+// after the client library returned; the mutex is for the transport's trace hooks,
+// which may run on another goroutine.
+type Exchange struct {
+	Op Op
+	// Conditional says which condition the request carried: it decides what a 412
+	// means.
+	IfNoneMatch, IfMatch bool
+
+	mu        sync.Mutex
+	attempted bool // the request reached the transport
+	connected bool // a connection was had: from here on the request may have arrived
+	status    int  // 0: no answer
+	header    http.Header
+	code      string // <Code> of an error document, also one inside a 200
+	message   string
+	requestID string
+	document  []byte // the body of an answer that is a document
+	bad       error  // an answer that is none: HTML, empty, cut
+}
+
+// NewExchange starts the record of one call and returns the context to make it with.
+func NewExchange(ctx context.Context, op Op) (context.Context, *Exchange) {
+	ex := &Exchange{Op: op}
+	return context.WithValue(ctx, exchangeKey{}, ex), ex
+}
+
+type exchangeKey struct{}
+
+func exchangeOf(ctx context.Context) *Exchange {
+	ex, _ := ctx.Value(exchangeKey{}).(*Exchange)
+	return ex
+}
+
+// Header is the header of the last answer, nil without one.
+func (ex *Exchange) Header() http.Header {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	return ex.header
+}
+
+// Status is the status of the last answer, 0 without one.
+func (ex *Exchange) Status() int {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	return ex.status
+}
+
+// Document is the body of the last answer, if it was a document.
+func (ex *Exchange) Document() []byte {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	return ex.document
+}
+
+// begin forgets an earlier request of the same call (a listing that the client
+// library continued by itself).
+func (ex *Exchange) begin() {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.attempted, ex.connected, ex.status = true, false, 0
+	ex.header, ex.document, ex.bad = nil, nil, nil
+	ex.code, ex.message, ex.requestID = "", "", ""
+}
+
+func (ex *Exchange) gotConn() {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.connected = true
+}
+
+func (ex *Exchange) answered(resp *http.Response) {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.status, ex.header = resp.StatusCode, resp.Header
+	ex.requestID = resp.Header.Get("X-Amz-Request-Id")
+	// MinIO names the code of a HEAD's error in a header: a HEAD has no body.
+	ex.code = resp.Header.Get("X-Minio-Error-Code")
+}
+
+func (ex *Exchange) refused(doc errorDocument) {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.code, ex.message = doc.Code, doc.Message
+	if doc.RequestID != "" {
+		ex.requestID = doc.RequestID
+	}
+}
+
+func (ex *Exchange) keep(document []byte) {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.document = document
+}
+
+func (ex *Exchange) notAnAnswer(err error) {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.bad = err
+}

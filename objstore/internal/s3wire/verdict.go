@@ -1,0 +1,209 @@
+package s3wire
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/strandline/strandline/objstore"
+)
+
+// Verdict turns what one call saw into an error of one kind, or nil. err is what the
+// client library returned; the key is the caller's, without the prefix.
+//
+// The order is: an answer that names an error code; an answer that is none; an
+// answer with a bare status; no answer. The library's own opinion counts only when
+// nothing was sent at all.
+func Verdict(ex *Exchange, key string, err error) error {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	if err == nil && ex.bad == nil && ex.code == "" {
+		return nil
+	}
+	kind, cause := ex.judge(err)
+	return &objstore.Error{Op: string(ex.Op), Key: key, Kind: kind, Err: cause}
+}
+
+// Unproven is the verdict on an answer of success that lacks what proves it, such
+// as an ETag.
+func Unproven(ex *Exchange, key, lacks string) error {
+	kind := objstore.ErrUnavailable
+	if ex.Op.mutates() {
+		kind = objstore.ErrAmbiguous
+	}
+	return &objstore.Error{Op: string(ex.Op), Key: key, Kind: kind, Err: &Answer{Status: ex.Status(), Hint: "it lacks " + lacks}}
+}
+
+func (ex *Exchange) judge(err error) (kind, cause error) {
+	switch {
+	case !ex.attempted:
+		return ex.judgeUnsent(err)
+	case ex.status == 0:
+		return ex.judgeSilence(err)
+	case ex.bad != nil && ex.code == "":
+		return ex.unknown(), ex.bad
+	}
+	kind, hint := ex.judgeAnswer()
+	answer := &Answer{Status: ex.status, Code: ex.code, Message: ex.message, RequestID: ex.requestID, Hint: hint}
+	if ex.status < http.StatusMultipleChoices && ex.code == "" {
+		// A proper answer of success that the library could not read.
+		return ex.unknown(), errors.Join(answer, err)
+	}
+	return kind, answer
+}
+
+// unknown is the kind for "no usable answer to a request that was sent".
+func (ex *Exchange) unknown() error {
+	if ex.Op.mutates() {
+		return objstore.ErrAmbiguous
+	}
+	return objstore.ErrUnavailable
+}
+
+// judgeAnswer decides on the code first and on the status only without one.
+func (ex *Exchange) judgeAnswer() (kind error, hint string) {
+	switch {
+	case ex.status == http.StatusPreconditionFailed || ex.code == "PreconditionFailed":
+		if ex.IfNoneMatch {
+			return objstore.ErrExists, ""
+		}
+		return objstore.ErrPrecondition, ""
+	case ex.IfMatch && ex.code == "NoSuchKey" && ex.Op.mutates():
+		// Replacing what is not there: the condition did not hold.
+		return objstore.ErrPrecondition, ""
+	}
+	if kind, hint := kindOfCode(ex.Op, ex.code); kind != nil {
+		return kind, hint
+	}
+	return ex.judgeStatus()
+}
+
+func (ex *Exchange) judgeStatus() (kind error, hint string) {
+	switch ex.status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return objstore.ErrDenied, "check the credentials and what they may do in this bucket"
+	case http.StatusConflict:
+		return objstore.ErrConflict, ""
+	case http.StatusRequestedRangeNotSatisfiable:
+		return objstore.ErrRange, ""
+	case http.StatusTooManyRequests:
+		return objstore.ErrUnavailable, ""
+	case http.StatusInsufficientStorage:
+		return objstore.ErrNoSpace, "make room in the store"
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return objstore.ErrUnsupported, ""
+	case http.StatusServiceUnavailable:
+		if ex.code != "" {
+			return objstore.ErrUnavailable, "" // the store itself refused
+		}
+		return ex.unknown(), "" // a proxy's: the store behind it may have acted
+	case http.StatusNotFound:
+		// Not a verdict about the key: a store says NoSuchKey. This is a proxy's page,
+		// or a code that we do not know.
+		return ex.unknown(), "the answer does not say what was not found: check the endpoint"
+	case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect, http.StatusFound:
+		return objstore.ErrInvalid, "the bucket is elsewhere: check region and endpoint"
+	}
+	if ex.status >= http.StatusInternalServerError {
+		return ex.unknown(), ""
+	}
+	return objstore.ErrInvalid, ""
+}
+
+// kindOfCode is the table of S3 error codes, as AWS, MinIO and versitygw use them.
+// nil: the code alone does not decide.
+func kindOfCode(op Op, code string) (kind error, hint string) {
+	switch code {
+	case "NoSuchKey":
+		return objstore.ErrNotFound, ""
+	case "NoSuchUpload":
+		return objstore.ErrNotFound, "the upload was completed or aborted"
+	case "NoSuchBucket":
+		return objstore.ErrInvalid, "create the bucket, or correct the store's URL"
+	case "ConditionalRequestConflict", "OperationAborted", "ExistingObjectIsDirectory", "ObjectParentIsFile":
+		return objstore.ErrConflict, ""
+	case "InvalidRange":
+		return objstore.ErrRange, ""
+
+	case "RequestTimeTooSkewed":
+		return objstore.ErrDenied, "this machine's clock and the store's differ by more than 15 minutes: set the clock"
+	case "AccessDenied", "SignatureDoesNotMatch", "InvalidAccessKeyId", "XAdminUserNotFound", "ExpiredToken",
+		"InvalidToken", "InvalidSecurity", "AccountProblem", "AllAccessDisabled", "InvalidObjectState", "AuthorizationQueryParametersError":
+		return objstore.ErrDenied, "check the credentials and what they may do in this bucket"
+	case "AuthorizationHeaderMalformed", "PermanentRedirect", "IllegalLocationConstraintException":
+		return objstore.ErrInvalid, "check region and endpoint"
+
+	// Refused by the store, in its own words: nothing was applied.
+	case "SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "Throttling", "ThrottlingException",
+		"RequestLimitExceeded", "RequestThrottled", "TooManyRequests", "Busy", "RequestTimeout", "XMinioServerNotInitialized":
+		return objstore.ErrUnavailable, ""
+	// The bytes changed or were cut on the way; the store did not take them.
+	case "BadDigest", "InvalidDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch", "IncompleteBody":
+		return objstore.ErrUnavailable, "the bytes changed on the way: if it stays so, check the network and this machine's memory"
+
+	case "XMinioStorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded":
+		return objstore.ErrNoSpace, "make room in the store"
+	case "NotImplemented", "MethodNotAllowed", "APINotSupported":
+		return objstore.ErrUnsupported, ""
+	case "InternalError":
+		if op.mutates() {
+			return objstore.ErrAmbiguous, ""
+		}
+		return objstore.ErrUnavailable, ""
+	}
+	return nil, ""
+}
+
+// judgeSilence is for a request that was begun and not answered.
+func (ex *Exchange) judgeSilence(err error) (kind, cause error) {
+	cause = withoutURL(err)
+	if ex.connected {
+		return ex.unknown(), cause
+	}
+	// No connection was had, so nothing can have arrived.
+	var (
+		cert *tls.CertificateVerificationError
+		x509 x509.UnknownAuthorityError
+		rec  tls.RecordHeaderError
+	)
+	switch {
+	case errors.As(err, &cert), errors.As(err, &x509):
+		return objstore.ErrDenied, hinted(cause, "the store's certificate is not trusted: name its authority with ca=FILE")
+	case errors.As(err, &rec), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return objstore.ErrInvalid, hinted(cause, "the store does not speak TLS here: use tls=false or an http endpoint")
+	}
+	return objstore.ErrUnavailable, cause
+}
+
+// judgeUnsent is for a call that the library gave up before any request: its context
+// had ended, or it could not get credentials. The drivers check arguments themselves,
+// so that nothing else is left.
+func (ex *Exchange) judgeUnsent(err error) (kind, cause error) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return objstore.ErrUnavailable, err
+	}
+	return objstore.ErrUnavailable, hinted(withoutURL(err), "nothing was sent: check where the credentials come from")
+}
+
+type hint struct {
+	error
+	text string
+}
+
+func hinted(err error, text string) error { return hint{err, text} }
+func (h hint) Error() string              { return h.error.Error() + ": " + h.text }
+func (h hint) Unwrap() error              { return h.error }
+
+// withoutURL drops the URL that net/http puts before its errors: it repeats the key,
+// and nothing that a client library adds to a query belongs into a message.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}

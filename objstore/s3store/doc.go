@@ -1,0 +1,22 @@
+// Package s3store is the driver for S3 and its compatible stores through
+// aws-sdk-go-v2.
+//
+// How the client is set, and why:
+//
+//   - one attempt a call (RetryMaxAttempts 1): the SDK's own retry would answer a
+//     successful create-once write whose answer was lost with 412. Package objstore
+//     retries, and reads back first;
+//   - an http.Transport of its own, sized to the concurrency, on the S3 client only:
+//     credentials are fetched over the SDK's;
+//   - a CRC-32C header with each body, computed before the request, and an unsigned
+//     payload: the SDK's default over plain HTTP is a SHA-256 of the payload and triples
+//     the client's CPU. Checksums beyond that only where S3 requires one (bulk deletes):
+//     the SDK's default would declare an algorithm on uploads, and uploads hold copied
+//     parts, which MinIO then refuses and versitygw sums up wrongly;
+//   - no validation of answers' checksums: ranged reads never have one, and our formats
+//     carry their own.
+//
+// What an answer means is decided by package s3wire from the answer itself, the same
+// for both S3 drivers: the SDK takes an empty 200 to a complete or a bulk delete, and
+// an HTML page to a listing, for success.
+package s3store
