@@ -1,0 +1,89 @@
+package localtier
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/strandline/strandline/absorb"
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// Ack is what an append waits for.
+type Ack string
+
+// The acknowledgements.
+const (
+	AckDefault Ack = ""       // Config.Ack
+	AckLocal   Ack = "local"  // fsynced on this disk
+	AckShared  Ack = "shared" // published and absorbed
+)
+
+// Catalog is what a writer needs of one.
+type Catalog interface {
+	absorb.Catalog
+	AcquireChain(ctx context.Context, a catalog.Acquire) (catalog.ChainRow, error)
+	RenewChain(ctx context.Context, c segment.Chain, owner segment.UUID, term segment.Term, lease time.Duration) (catalog.ChainRow, error)
+	ReleaseChain(ctx context.Context, c segment.Chain, owner segment.UUID, term segment.Term) error
+}
+
+// Options are a Writer's dependencies.
+type Options struct {
+	// Dir holds a directory for each shard; made if missing.
+	Dir     string
+	Catalog Catalog
+	Classes objstore.Classes
+	// Topology is the open epoch; its class names the bucket set.
+	Topology catalog.Topology
+	// Shards to own; nil for all of the topology.
+	Shards []segment.Shard
+	// Address is where clients reach this writer; others are told it.
+	Address string
+	// Steal takes chains whose owner's lease still lives.
+	Steal  bool
+	Config Config
+	Logger *slog.Logger     // nil: none
+	Now    func() time.Time // nil: time.Now
+}
+
+// Result is where the rows of an append stand. A reader's token is (Epoch, Term, seq).
+type Result struct {
+	Epoch segment.Epoch
+	Shard segment.Shard
+	Term  segment.Term
+	First segment.Seq
+	Last  segment.Seq
+}
+
+// State of a shard.
+type State string
+
+// The states of a shard.
+const (
+	StateServing State = "serving"
+	StateLeaseLost State = "lease lost" // appends are refused until the catalog answers
+	StateFenced  State = "fenced"
+	StateHalted  State = "halted" // poisoned log or damage
+	StateClosed  State = "closed"
+)
+
+// ShardStatus is one shard at a glance.
+type ShardStatus struct {
+	Chain    segment.Chain
+	State    State
+	Dir      string
+	Owner    segment.UUID
+	Term     segment.Term
+	NextSeq  segment.Seq
+	Position segment.ID // of the next slot: absorbed_end
+	// Unpublished: sealed and open segments that the shared tier does not hold.
+	UnpublishedSegments int
+	UnpublishedBytes    int64
+	UnflushedBytes      int64
+	LeaseEnd            time.Time // by this process's clock
+	LastError           string    // of the publisher or the lease; empty after a success
+	LastErrorAt         time.Time
+	LastAbsorbed        time.Time
+}

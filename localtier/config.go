@@ -1,0 +1,102 @@
+package localtier
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/strandline/strandline/localtier/wal"
+)
+
+// Defaults, each with its reason.
+const (
+	// DefaultSharedWindow is how long a shared acknowledgement may wait for company:
+	// each early seal costs a PUT and a transaction.
+	DefaultSharedWindow = 250 * time.Millisecond
+	// DefaultLeaseTime is how long appends survive a catalog that is away.
+	DefaultLeaseTime = 5 * time.Minute
+	// DefaultMaxUnpublished bounds the disk that a bucket outage can take.
+	DefaultMaxUnpublished = 4 << 30
+	// DefaultMinFreeDisk leaves room for rotation, sidecars and recovery's copy.
+	DefaultMinFreeDisk = 512 << 20
+	// DefaultHousekeeping is seed 001's interval.
+	DefaultHousekeeping = 60 * time.Second
+	// DefaultMaxStreams bounds a slot's footer and the transaction that absorbs it.
+	DefaultMaxStreams = 50_000
+	// DefaultBackoff and DefaultMaxBackoff pace the publisher while catalog or
+	// bucket are away. The store has its own shorter retries inside.
+	DefaultBackoff    = 100 * time.Millisecond
+	DefaultMaxBackoff = 15 * time.Second
+)
+
+// Config holds the tunables of a Writer. Zero fields take the defaults.
+type Config struct {
+	// WAL: segment size and age, batch window. Its own zero fields take its defaults.
+	WAL wal.Config
+	// Ack is what AckDefault means; AckLocal if it is zero.
+	Ack Ack
+	// SharedWindow seals early for shared acknowledgements (at most 10 s).
+	SharedWindow time.Duration
+	// LeaseTime is the life of the lease (1 s to 1 h), renewed three times in it.
+	LeaseTime time.Duration
+	// AckAfterLease goes on with local acknowledgements after the lease has run out.
+	// Another process may own the chain by then, and the rows may never enter the
+	// history: they end in this directory, aside.
+	AckAfterLease bool
+	// MaxUnpublished caps the bytes of one shard that the bucket does not have yet.
+	MaxUnpublished int64
+	// MinFreeDisk refuses appends when the file system has less left. Negative: not checked.
+	MinFreeDisk int64
+	// Housekeeping is how often local segments that the shared tier holds are unlinked.
+	Housekeeping time.Duration
+	// MaxStreams seals a segment that holds so many streams.
+	MaxStreams int
+	// Backoff is the publisher's first pause after a failure, doubled with full jitter
+	// up to MaxBackoff.
+	Backoff, MaxBackoff time.Duration
+	// WriterVersion is recorded in the footers of slots.
+	WriterVersion string
+}
+
+func (c Config) withDefaults() Config {
+	set(&c.Ack, AckLocal)
+	set(&c.SharedWindow, DefaultSharedWindow)
+	set(&c.LeaseTime, DefaultLeaseTime)
+	set(&c.MaxUnpublished, DefaultMaxUnpublished)
+	set(&c.MinFreeDisk, DefaultMinFreeDisk)
+	set(&c.Housekeeping, DefaultHousekeeping)
+	set(&c.MaxStreams, DefaultMaxStreams)
+	set(&c.Backoff, DefaultBackoff)
+	set(&c.MaxBackoff, DefaultMaxBackoff)
+	set(&c.WriterVersion, "strandline")
+	return c
+}
+
+func set[T comparable](field *T, dflt T) {
+	var zero T
+	if *field == zero {
+		*field = dflt
+	}
+}
+
+// Validate reports all faults at once.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	bad := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	bad(c.Ack != AckLocal && c.Ack != AckShared, "ack %q: give local or shared", c.Ack)
+	bad(c.SharedWindow < 0 || c.SharedWindow > 10*time.Second, "shared window %v: give 0 to 10s", c.SharedWindow)
+	bad(c.LeaseTime < time.Second || c.LeaseTime > time.Hour, "lease time %v: give 1s to 1h", c.LeaseTime)
+	bad(c.MaxUnpublished < 2*wal.MinSegmentBytes, "unpublished cap %d: give at least two segments (%d)", c.MaxUnpublished, 2*wal.MinSegmentBytes)
+	bad(c.Housekeeping < time.Second || c.Housekeeping > time.Hour, "housekeeping %v: give 1s to 1h", c.Housekeeping)
+	bad(c.MaxStreams < 1, "streams per segment %d: give 1 or more", c.MaxStreams)
+	bad(c.Backoff < 0 || c.MaxBackoff < c.Backoff, "backoff %v to %v: give a rising pair", c.Backoff, c.MaxBackoff)
+	if err := c.WAL.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,37 @@
+// Package localtier is the writer's side: rows become durable here, are published
+// slot by slot, and are absorbed into the catalog.
+//
+//	Writer            the shards of a process: routing, flush, close, status
+//	  shard log       one chain (epoch, shard), owned by one directory
+//	    wal           its segment files: group commit, rotation, recovery
+//	    publisher     sealed segment -> slot -> refs, strictly in order
+//	    lease         liveness of the ownership; safety is in the bucket and the guards
+//
+//	<Dir>/<epoch 8 hex>.<shard 8 hex>/
+//	    <segment id, 16 hex>.seg …   and the sidecars of localtier/wal
+//	    IDENTITY                     the writer UUID, made with the directory
+//	    uploads/                     ids of multipart uploads that have not ended
+//
+// The steps, in their order, and the file of each:
+//
+//	open       open.go: directory, recovery, head check; then resume.go (step 0 of
+//	           taking a chain) or acquire.go and fence.go (steps 1 to 3); serve
+//	append     writer.go routes, admit.go refuses, append.go numbers and encodes,
+//	           ack.go answers
+//	publish    publisher.go is the loop; build.go the bundle and its create-once PUT,
+//	           verdict.go what a 412 means, settle.go the absorb and the CHECKPOINT
+//	keep       lease.go, housekeep.go
+//	read       index.go, read.go: rows that the bucket does not have yet
+//	end        close.go: seal, publish, absorb, release
+//
+// What an acknowledgement means. AckLocal: the row's frame was fsynced on this
+// disk while the lease was good. AckShared: its slot stands in the bucket and was
+// absorbed under the catalog's guards; it survives this process and this disk.
+// Never from memory. An append that ends in an error may still have become
+// durable; one that ends in a refusal (NotOwnerError, BackpressureError, NameError,
+// ErrTooLarge) has not.
+//
+// What this package does not do yet: hydrate a directory from the bucket,
+// quarantine and salvage leftovers of a lost chain, durable consumers, idempotent
+// producers, retention, topology changes. The formats carry them all.
+package localtier

@@ -1,0 +1,158 @@
+package localtier
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/strandline/strandline/segment"
+)
+
+// The kinds of this package; callers use errors.Is, or errors.As for the structs.
+var (
+	// ErrNotOwner: the stream's shard is not served here. Nothing was written.
+	ErrNotOwner = errors.New("not the owner of this shard")
+	// ErrBackpressure: a cap is reached; the same append may be made again later.
+	// Nothing was written.
+	ErrBackpressure = errors.New("backpressure")
+	// ErrTooLarge: a row that no frame can hold. Nothing was written.
+	ErrTooLarge = errors.New("row too large")
+	// ErrInvalid: a request that cannot be right. Nothing was written.
+	ErrInvalid = errors.New("invalid request")
+	// ErrFenced: the chain belongs to another owner by now. Appends and local reads
+	// stop; the local segments stay.
+	ErrFenced = errors.New("fenced")
+	// ErrLeaseLost: the lease ran out and could not be renewed; another process may
+	// own the chain. Appends go on once the catalog answers.
+	ErrLeaseLost = errors.New("lease ran out")
+	// ErrHalted: the shard stopped on damage; a person has to look.
+	ErrHalted = errors.New("shard halted")
+	// ErrClosed: the writer is closing or closed.
+	ErrClosed = errors.New("writer closed")
+	// ErrHeld: another owner's lease on the chain lives.
+	ErrHeld = errors.New("chain is owned by another writer")
+	// ErrChainClosed: the chain's epoch has ended.
+	ErrChainClosed = errors.New("chain is closed")
+	// ErrRolledBack: the catalog is older than the bucket says.
+	ErrRolledBack = errors.New("catalog was rolled back")
+	// ErrLeftover: the directory holds segments that do not continue the chain.
+	ErrLeftover = errors.New("directory does not continue the chain")
+	// ErrIdentity: segments without an IDENTITY, or an IDENTITY that cannot be read.
+	ErrIdentity = errors.New("directory without an identity")
+	// ErrUnpublished: closed with segments that the shared tier does not hold.
+	ErrUnpublished = errors.New("segments left unpublished")
+	// ErrNotLocal: rows below what this directory still has: read them from the bucket.
+	ErrNotLocal = errors.New("rows are not local any more")
+)
+
+// NotOwnerError says who owns the stream's shard, as far as the catalog knows.
+type NotOwnerError struct {
+	Stream string
+	Shard  segment.Shard
+	Owner  string // address; empty if unknown
+}
+
+func (e *NotOwnerError) Error() string {
+	owner := e.Owner
+	if owner == "" {
+		owner = "unknown: ask the catalog with `strandline status`"
+	}
+	return fmt.Sprintf("stream %q belongs to shard %d, which is not served here; its owner is %s", e.Stream, e.Shard, owner)
+}
+
+func (e *NotOwnerError) Unwrap() error { return ErrNotOwner }
+
+// BackpressureError says which cap was met and when to come again.
+type BackpressureError struct {
+	Chain      segment.Chain
+	Reason     string
+	RetryAfter time.Duration
+}
+
+func (e *BackpressureError) Error() string {
+	return fmt.Sprintf("chain %s takes no rows for now: %s; try again in %v", e.Chain, e.Reason, e.RetryAfter)
+}
+
+func (e *BackpressureError) Unwrap() error { return ErrBackpressure }
+
+// FencedError says who took the chain and what stays here.
+type FencedError struct {
+	Chain  segment.Chain
+	Term   segment.Term // of this owner
+	Reason string
+	Dir    string
+	Left   int   // segments that the shared tier does not hold
+	Bytes  int64 // in them
+}
+
+func (e *FencedError) Error() string {
+	return fmt.Sprintf("chain %s: fenced in term %d: %s; %d segments (%d bytes) that were not published stay in %s: "+
+		"keep them, and start this writer with another directory", e.Chain, e.Term, e.Reason, e.Left, e.Bytes, e.Dir)
+}
+
+func (e *FencedError) Unwrap() error { return ErrFenced }
+
+// ShardError is what opening or running one shard ended in.
+type ShardError struct {
+	Chain segment.Chain
+	Dir   string
+	Doing string
+	Kind  error // one of the kinds above; nil if the cause says it all
+	Err   error
+	Next  string // what to do
+}
+
+func (e *ShardError) Error() string {
+	s := fmt.Sprintf("chain %s (%s): %s", e.Chain, e.Dir, e.Doing)
+	if e.Kind != nil {
+		s += ": " + e.Kind.Error()
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	if e.Next != "" {
+		s += "; " + e.Next
+	}
+	return s
+}
+
+// Unwrap lets errors.Is find the kind and the cause.
+func (e *ShardError) Unwrap() []error {
+	var out []error
+	if e.Kind != nil {
+		out = append(out, e.Kind)
+	}
+	if e.Err != nil {
+		out = append(out, e.Err)
+	}
+	return out
+}
+
+// LeftError is what a Close could not get into the shared tier.
+type LeftError struct {
+	Chain    segment.Chain
+	Dir      string
+	Segments int
+	Bytes    int64
+	Cause    error
+}
+
+func (e *LeftError) Error() string {
+	return fmt.Sprintf("chain %s: %d segments (%d bytes) stay unpublished in %s (%v); start the writer on this directory again",
+		e.Chain, e.Segments, e.Bytes, e.Dir, e.Cause)
+}
+
+// Unwrap lets errors.Is find the kind and the cause.
+func (e *LeftError) Unwrap() []error { return []error{ErrUnpublished, e.Cause} }
+
+// NotLocalError says from where on this directory has the chain's rows.
+type NotLocalError struct {
+	Chain segment.Chain
+	First segment.Seq
+}
+
+func (e *NotLocalError) Error() string {
+	return fmt.Sprintf("chain %s: local rows begin at seq %d; read what is before it from the bucket", e.Chain, e.First)
+}
+
+func (e *NotLocalError) Unwrap() error { return ErrNotLocal }
