@@ -117,3 +117,12 @@ func badVersion(off int64, what string, got, want uint64) *CorruptionError {
 	e.Err = ErrVersion
 	return e
 }
+
+// shifted moves the offset of a *CorruptionError in err from a part to the whole.
+func shifted(err error, by int64) error {
+	var c *CorruptionError
+	if errors.As(err, &c) {
+		c.Offset += by
+	}
+	return err
+}

@@ -226,5 +226,10 @@ func checkFields(b []byte, off int64) *InvalidFrameError {
 	return nil
 }
 
+// plausible is checkFields as a cheap question.
+func plausible(b []byte) bool {
+	return Kind(b[4]).known() && b[5]|b[6]|b[7] == 0 && le.Uint32(b) <= MaxFrameBytes
+}
+
 // The synced field must be able to hold any offset.
 const _ = uint32(math.MaxUint32 - MaxSegmentBytes)

@@ -49,7 +49,7 @@ func startTorn(w *window, u UUID) error {
 	if len(b) < FrameHeaderBytes || allZero(b) {
 		return nil
 	}
-	if le.Uint32(b[16:]) == headerCRC(b, u, HeaderBytes) && checkFields(b, HeaderBytes) == nil {
+	if le.Uint32(b[16:]) == headerCRC(b, u, HeaderBytes) && plausible(b) {
 		if b, err = w.at(HeaderBytes, FrameLen(b)); err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func noAcknowledgedFrame(r io.ReaderAt, size int64) error {
 			return err
 		}
 		synced := int64(le.Uint32(b[12:]))
-		if synced == 0 || synced > off || checkFields(b, off) != nil || off+FrameLen(b) > size {
+		if synced == 0 || synced > off || !plausible(b) || off+FrameLen(b) > size {
 			continue
 		}
 		n := FrameLen(b)

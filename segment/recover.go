@@ -58,7 +58,7 @@ func judgeEnd(r io.ReaderAt, size int64, u UUID, end int64) (ours bool, err erro
 	}
 	if le.Uint32(b[16:]) != headerCRC(b, u, end) {
 		// A header torn in its own CRC still looks like a frame.
-		return checkFields(b, end) == nil, nil
+		return plausible(b), nil
 	}
 	if b, err = w.at(end, FrameHeaderBytes+min(int64(le.Uint32(b)), MaxFrameBytes)); err != nil {
 		return false, err

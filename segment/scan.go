@@ -100,7 +100,7 @@ func (s *Scanner) read() (Frame, error) {
 	}
 	// The length is trusted only after the header CRC, so a flipped length never
 	// makes the window grow.
-	if len(b) == FrameHeaderBytes && le.Uint32(b[16:]) == headerCRC(b, s.uuid, s.off) && checkFields(b, s.off) == nil {
+	if len(b) == FrameHeaderBytes && le.Uint32(b[16:]) == headerCRC(b, s.uuid, s.off) && plausible(b) {
 		if b, err = s.src.at(s.off, FrameLen(b)); err != nil {
 			return Frame{}, err
 		}
