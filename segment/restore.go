@@ -108,8 +108,9 @@ func (r *restorer) eachFrame(i int, fn func(ord uint32, frame []byte) error) err
 		return err
 	}
 	if i == 0 {
-		if len(raw) < HeaderBytes {
-			return c.corrupt(nil, "%d raw bytes hold no segment header", len(raw))
+		h, err := ParseHeader(raw)
+		if err != nil || h.UUID != r.f.Slot.UUID {
+			return c.corrupt(err, "begins with no header of segment %s", r.f.Slot.UUID)
 		}
 		raw = raw[HeaderBytes:]
 	}
@@ -132,15 +133,11 @@ func (r *restorer) eachFrame(i int, fn func(ord uint32, frame []byte) error) err
 // write is the second pass: every frame goes to its place. Frames that were
 // neighbours in the segment are neighbours in the chunk and go out together.
 func (r *restorer) write(w io.WriterAt) error {
+	if _, err := w.WriteAt(AppendHeader(nil, r.f.Slot.UUID), 0); err != nil {
+		return fmt.Errorf("write segment header: %w", err)
+	}
 	for i := range r.f.Chunks {
 		run := runWriter{w: w}
-		if i == 0 {
-			raw, err := r.raw(0)
-			if err != nil {
-				return err
-			}
-			run.pending = raw[:HeaderBytes]
-		}
 		err := r.eachFrame(i, func(ord uint32, frame []byte) error {
 			return run.add(int64(r.ends[ord])-int64(len(frame)), frame)
 		})
@@ -159,7 +156,7 @@ type runWriter struct {
 }
 
 func (r *runWriter) add(off int64, frame []byte) error {
-	if r.off+int64(len(r.pending)) == off && cap(r.pending) >= len(r.pending)+len(frame) && len(r.pending) > 0 {
+	if len(r.pending) > 0 && r.off+int64(len(r.pending)) == off {
 		r.pending = r.pending[:len(r.pending)+len(frame)]
 		return nil
 	}
