@@ -1,0 +1,85 @@
+package orphan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// Deleter is the hand that deletes. Its dry form deletes nothing and records what
+// would go, and why the rest stays; whoever holds it changes nothing in the
+// catalog either. It is safe for concurrent use.
+type Deleter struct {
+	classes objstore.Classes
+	dry     bool
+
+	mu    sync.Mutex // lines
+	lines []Line
+}
+
+// Line is one decision of a dry run.
+type Line struct {
+	Key    string        `json:"key"`
+	Class  segment.Class `json:"class,omitempty"`
+	Goes   bool          `json:"goes"`
+	Reason string        `json:"reason"`
+}
+
+// maxLines bounds what a dry run remembers.
+const maxLines = 100_000
+
+// NewDeleter deletes from the buckets of each class.
+func NewDeleter(classes objstore.Classes) *Deleter { return &Deleter{classes: classes} }
+
+// NewDryRun records and deletes nothing.
+func NewDryRun(classes objstore.Classes) *Deleter { return &Deleter{classes: classes, dry: true} }
+
+// Dry says whether this is the dry form.
+func (d *Deleter) Dry() bool { return d.dry }
+
+// Keys deletes keys from every bucket of class: a key is gone when it is gone
+// everywhere, and absence is fine. There is one result for each key, in order.
+// The caller has proven that nothing wants them: slots by the chain's cursors,
+// settled keys by a Right.
+func (d *Deleter) Keys(ctx context.Context, class segment.Class, keys []string) ([]objstore.DeleteResult, error) {
+	if d.dry {
+		return nil, fmt.Errorf("%w: a dry run deletes nothing", objstore.ErrInvalid)
+	}
+	set, err := d.classes.Set(string(class))
+	if err != nil {
+		return nil, err
+	}
+	return set.Delete(ctx, keys)
+}
+
+// WouldGo records that a key would be deleted.
+func (d *Deleter) WouldGo(class segment.Class, key, reason string) {
+	d.record(Line{Key: key, Class: class, Goes: true, Reason: reason})
+}
+
+// Stays records why a key is kept; only the dry form remembers it.
+func (d *Deleter) Stays(class segment.Class, key, reason string) {
+	d.record(Line{Key: key, Class: class, Reason: reason})
+}
+
+func (d *Deleter) record(l Line) {
+	if !d.dry {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.lines) < maxLines {
+		d.lines = append(d.lines, l)
+	}
+}
+
+// Lines is what a dry run decided so far, at most 100,000 lines.
+func (d *Deleter) Lines() []Line {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.lines)
+}

@@ -1,0 +1,125 @@
+package orphan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// seeKeys lists a bucket and returns the settled keys that nothing watches. All
+// other unwatched or unknown keys are only reported.
+func (s *Sweeper) seeKeys(ctx context.Context, store *objstore.Store, class segment.Class, old time.Time, r *SweepReport) ([]strayKey, error) {
+	chains, err := s.chains(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []strayKey
+	for info, err := range store.List(ctx, "", "") {
+		if err != nil {
+			return nil, fmt.Errorf("sweep keys of %s: %w", store.Name(), err)
+		}
+		r.Objects++
+		k, perr := segment.ParseKey(info.Key)
+		if perr != nil {
+			r.Unknown++
+			r.found(Found{store.Name(), info.Key, info.Size, "a key of unknown shape: not ours to touch"})
+			continue
+		}
+		reason, err := s.unwatched(ctx, k, info, chains, old)
+		if err != nil {
+			return nil, fmt.Errorf("sweep %s: %w", info.Key, err)
+		}
+		if reason == "" {
+			continue
+		}
+		r.Unwatched++
+		r.found(Found{store.Name(), info.Key, info.Size, reason})
+		if settled(info.Key) && len(out) < maxFound { // the next sweep finds the rest
+			out = append(out, strayKey{info.Key, class})
+		}
+	}
+	return out, nil
+}
+
+func (s *Sweeper) chains(ctx context.Context) (map[segment.Chain]bool, error) {
+	rows, err := s.cat.Chains(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[segment.Chain]bool, len(rows))
+	for i := range rows {
+		known[rows[i].Chain] = true
+	}
+	return known, nil
+}
+
+// unwatched says why nothing watches a key, or "". Each shape has its one owner
+// (K15); a slot below trimmed is the stray duty's.
+func (s *Sweeper) unwatched(ctx context.Context, k segment.Key, info objstore.Info, chains map[segment.Chain]bool, old time.Time) (string, error) {
+	switch k.Kind {
+	case segment.KeySlot, segment.KeyHead, segment.KeyTrim:
+		if !chains[k.Chain] {
+			return "the catalog has no such chain: was it rolled back?", nil
+		}
+		return "", nil
+	case segment.KeyStamp, segment.KeyTopology:
+		return "", nil
+	}
+	if info.Modified.After(old) {
+		return "", nil
+	}
+	watched, err := s.watched(ctx, info.Key)
+	if err != nil || watched {
+		return "", err
+	}
+	return "neither a ref, an intent nor a marker names it", nil
+}
+
+// watched asks in the order of an object's life: intent, ref, marker, burned
+// intent. What moves on during the look is met at its next stage.
+func (s *Sweeper) watched(ctx context.Context, key string) (bool, error) {
+	if ok, err := s.announced(ctx, key); ok || err != nil {
+		return ok, err
+	}
+	refs, err := s.cat.Liveness(ctx, key)
+	if err != nil || len(refs) > 0 {
+		return len(refs) > 0, err
+	}
+	if ok, err := s.marked(ctx, key); ok || err != nil {
+		return ok, err
+	}
+	return s.announced(ctx, key)
+}
+
+func (s *Sweeper) announced(ctx context.Context, key string) (bool, error) {
+	_, err := s.cat.Intent(ctx, key)
+	if errors.Is(err, catalog.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// marked looks for the key's reap-check among the ids that follow its own prefix.
+func (s *Sweeper) marked(ctx context.Context, key string) (bool, error) {
+	const page = 32 // siblings that differ in the last character
+	for after := key[:len(key)-1]; ; {
+		ms, err := s.cat.MarkersOf(ctx, catalog.DutyReapCheck, after, page)
+		if err != nil {
+			return false, err
+		}
+		for _, m := range ms {
+			if m.ID >= key {
+				return m.ID == key, nil
+			}
+			after = m.ID
+		}
+		if len(ms) < page {
+			return false, nil
+		}
+	}
+}

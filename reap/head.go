@@ -1,0 +1,113 @@
+package reap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+const (
+	// headMax bounds a head: 10,000 consumers of 200 bytes and some.
+	headMax = 8 << 20
+	// headTries bounds the race of auditors over one head.
+	headTries = 8
+)
+
+// HeadStore is what the head needs of a bucket; *objstore.Store is one.
+type HeadStore interface {
+	ReadAll(ctx context.Context, key string, limit int64) ([]byte, objstore.Info, error)
+	PutIfMatch(ctx context.Context, key string, body []byte, etag string) (objstore.Info, error)
+}
+
+// HeadCatalog is the row that a head is held against.
+type HeadCatalog interface {
+	Now(ctx context.Context) (time.Time, error)
+	Chain(ctx context.Context, c segment.Chain) (catalog.ChainRow, error)
+}
+
+// readHead returns the head that stands and its ETag; nil and "" if none does.
+func readHead(ctx context.Context, store HeadStore, chain segment.Chain) (*segment.Head, string, error) {
+	key := segment.HeadKey(chain)
+	body, info, err := store.ReadAll(ctx, key, headMax)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("read head: %w", err)
+	}
+	head, err := segment.DecodeHead(body)
+	if err != nil {
+		return nil, "", fmt.Errorf("read head: %w", segment.InFile(err, key, 0))
+	}
+	return head, info.ETag, nil
+}
+
+// WriteHead brings the chain's head up to its row. The head never goes back: it is
+// read first and the row after it, so a row that is behind was rolled back; and it
+// is replaced only if it still is what was read. A head that is up to date is left.
+func WriteHead(ctx context.Context, store HeadStore, cat HeadCatalog, chain segment.Chain) error {
+	var last error
+	for range headTries {
+		head, etag, err := readHead(ctx, store, chain)
+		if err != nil {
+			return err
+		}
+		row, err := cat.Chain(ctx, chain)
+		if err != nil {
+			return err
+		}
+		if err := checkRollback(head, &row); err != nil {
+			return err
+		}
+		next := headOf(&row)
+		if head != nil && sameHead(head, next) {
+			return nil
+		}
+		next.Nonce = uuid.NewString()
+		body, err := segment.EncodeHead(next)
+		if err != nil {
+			return err
+		}
+		// Crash here, or a lost answer: the next look reads what stands and decides anew.
+		_, err = store.PutIfMatch(ctx, segment.HeadKey(chain), body, etag)
+		if err == nil {
+			return nil
+		}
+		if !lostRace(err) {
+			return fmt.Errorf("write head of %s: %w", chain, err)
+		}
+		last = err
+	}
+	return fmt.Errorf("write head of %s, %d times in vain: %w", chain, headTries, last)
+}
+
+func lostRace(err error) bool {
+	return errors.Is(err, objstore.ErrPrecondition) || errors.Is(err, objstore.ErrExists) || errors.Is(err, objstore.ErrAmbiguous)
+}
+
+// headOf is the row as the head records it.
+func headOf(row *catalog.ChainRow) *segment.Head {
+	consumers := slices.SortedFunc(slices.Values(row.Consumers), func(a, b segment.Consumer) int { return strings.Compare(a.Name, b.Name) })
+	return &segment.Head{
+		Epoch: row.Epoch, Shard: row.Shard, Term: row.Term, AbsorbedEnd: row.AbsorbedEnd, NextSeq: row.NextSeq,
+		LastUUID: row.LastUUID, WatermarkSeq: row.WatermarkSeq, WatermarkSegment: row.WatermarkSegment,
+		Condemned: row.Condemned, Trimmed: row.Trimmed, Consumers: consumers,
+	}
+}
+
+// sameHead says whether two heads differ in nothing but the write's nonce.
+func sameHead(a, b *segment.Head) bool {
+	x, y := *a, *b
+	x.Consumers, y.Consumers, x.Nonce, y.Nonce, x.Version, y.Version = nil, nil, "", "", 0, 0
+	return reflect.DeepEqual(x, y) && slices.EqualFunc(a.Consumers, b.Consumers, func(a, b segment.Consumer) bool { return a == b })
+}
