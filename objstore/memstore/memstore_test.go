@@ -1,0 +1,23 @@
+package memstore_test
+
+import (
+	"testing"
+
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/memstore"
+	"github.com/strandline/strandline/objstore/storetest"
+)
+
+func TestConformance(t *testing.T) {
+	for name, opts := range map[string]memstore.Options{
+		"plain":    {},
+		"aws":      {MinPart: 5 << 20, MinCopy: 5 << 20},
+		"paged":    {PageSize: 3, EmptyPages: true, MinPart: 100},
+		"shuffled": {PageSize: 3, Shuffle: 42, MinPart: 100},
+		"equal":    {EqualParts: true, MaxDelete: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, func(*testing.T) objstore.Driver { return memstore.New(opts) })
+		})
+	}
+}
