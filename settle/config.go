@@ -1,0 +1,116 @@
+package settle
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/strandline/strandline/segment"
+)
+
+// Defaults of Config.
+const (
+	// DefaultSettleAge is the age of the earliest standing slot at which a chain is
+	// settled: long enough to gather many slots into a batch.
+	DefaultSettleAge = 10 * time.Minute
+	// DefaultSettleBytes of standing transit settle a chain before its age.
+	DefaultSettleBytes = 256 << 20
+	// DefaultStreamObjectMin: a smaller stream is not worth a PUT of its own.
+	DefaultStreamObjectMin = 1 << 20
+	// DefaultBatchMax bounds a batch: at 10 MB/s it is done in 2 minutes, far
+	// within half of the orphan grace.
+	DefaultBatchMax = 1 << 30
+	// DefaultLease is renewed as work goes on; a stalled holder loses it.
+	DefaultLease = time.Minute
+	// DefaultBackoff is the first pause of a failed member, doubled by attempt.
+	DefaultBackoff = 10 * time.Second
+	// DefaultBackoffMax keeps a broken member to a few looks an hour.
+	DefaultBackoffMax = 20 * time.Minute
+	// DefaultFetchBytes keeps a usual batch (some 25 MB stored a chain) in memory.
+	DefaultFetchBytes = 96 << 20
+	// DefaultWorkBytes is one largest chunk.
+	DefaultWorkBytes = segment.ChunkRawMax
+	// DefaultFetches in flight are enough to hide a bucket's first byte.
+	DefaultFetches = 4
+)
+
+const (
+	// gapMax is what is fetched and thrown away rather than spending a request.
+	gapMax = 256 << 10
+	// windowBytes is the most that one GET asks for when a source is spooled.
+	windowBytes = 32 << 20
+	// copyMin is the stored size from which a chunk moves as it is (02).
+	copyMin = 5 << 20
+	// maxRevisions bounds the search for a key that is not refused.
+	maxRevisions = 64
+	// maxTries bounds the repeats of an upload after a 409, and of a commit whose
+	// answer is lost.
+	maxTries = 5
+)
+
+// Config holds the tunables. Zero fields take the defaults; SettleAge and
+// SettleBytes below zero mean "at once".
+type Config struct {
+	SettleAge       time.Duration
+	SettleBytes     int64
+	StreamObjectMin int64 // raw bytes of a stream in the batch
+	BatchMax        int64 // object bytes of the slots in a batch
+	Lease           time.Duration
+	Backoff         time.Duration
+	BackoffMax      time.Duration
+	FetchBytes      int64  // fetched source bytes kept in memory; the rest is spooled
+	SpoolDir        string // for the rest; default os.TempDir
+	WorkBytes       int64  // raw bytes being encoded at once
+	Workers         int    // encoders; default GOMAXPROCS
+	Outputs         int    // outputs under way at once; default Workers+1
+	Fetches         int    // source GETs in flight
+	Writer          string // version in the footers; default "strandline"
+}
+
+func (c Config) withDefaults() Config {
+	def(&c.SettleAge, DefaultSettleAge)
+	def(&c.SettleBytes, DefaultSettleBytes)
+	def(&c.StreamObjectMin, DefaultStreamObjectMin)
+	def(&c.BatchMax, DefaultBatchMax)
+	def(&c.Lease, DefaultLease)
+	def(&c.Backoff, DefaultBackoff)
+	def(&c.BackoffMax, max(DefaultBackoffMax, c.Backoff))
+	def(&c.FetchBytes, DefaultFetchBytes)
+	def(&c.SpoolDir, os.TempDir())
+	def(&c.WorkBytes, DefaultWorkBytes)
+	def(&c.Workers, runtime.GOMAXPROCS(0))
+	def(&c.Outputs, c.Workers+1)
+	def(&c.Fetches, DefaultFetches)
+	def(&c.Writer, "strandline")
+	return c
+}
+
+func def[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// Validate refuses values that cannot be meant.
+func (c Config) Validate() error {
+	var errs []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf("settle: "+format, args...))
+		}
+	}
+	refuse(c.StreamObjectMin < 0 || c.StreamObjectMin > segment.ChunkRawMax,
+		"stream-object-min %d: give 1 to %d (a pack's member is encoded in memory)", c.StreamObjectMin, int64(segment.ChunkRawMax))
+	refuse(c.BatchMax < 0, "batch-max %d: give a positive number of bytes", c.BatchMax)
+	refuse(c.Lease < 0 || c.Lease > 0 && c.Lease < time.Second, "lease %v: give 1s or more", c.Lease)
+	refuse(c.Backoff < 0 || c.BackoffMax < 0 || c.BackoffMax > 0 && c.BackoffMax < c.Backoff,
+		"back-off %v up to %v: give positive, ascending ones", c.Backoff, c.BackoffMax)
+	refuse(c.FetchBytes < 0 || c.WorkBytes < 0, "fetch %d and work %d bytes: give positive numbers", c.FetchBytes, c.WorkBytes)
+	refuse(c.Workers < 0 || c.Outputs < 0 || c.Fetches < 0,
+		"workers %d, outputs %d, fetches %d: give 1 or more", c.Workers, c.Outputs, c.Fetches)
+	refuse(len(c.Writer) > segment.MaxWriterVersion, "writer version of %d bytes: at most %d", len(c.Writer), segment.MaxWriterVersion)
+	return errors.Join(errs...)
+}

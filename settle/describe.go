@@ -1,0 +1,155 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// errUncovered: the object that stands at the key holds no row of the run.
+var errUncovered = errors.New("the object at this key does not hold these rows")
+
+// cover is the rows of a run that an object is about to serve.
+type cover struct {
+	first, last segment.Seq
+	refs        int           // refs[:refs] are touched
+	rows        segment.Tally // as the sources have them
+}
+
+// describe says what of a run the durable object holds: the refs to swap, and the
+// one to swap in, truncated at a whole row. The object's chunks and the sources
+// must agree in rows and row sum, or nothing is swapped: a hole, a short body or
+// another history never gets into the catalog (K8).
+func (m *mover) describe(ctx context.Context, a *announced, d *durable, mem *member, r *run) (catalog.Run, error) {
+	chunks := chunksOf(d.footer, &r.refs[0], r.live[0].First, r.refs[len(r.refs)-1].Last)
+	if len(chunks) == 0 {
+		return catalog.Run{}, errUncovered
+	}
+	c, err := m.covered(ctx, mem, r, chunks[len(chunks)-1].Last)
+	if err != nil {
+		return catalog.Run{}, err
+	}
+	for len(chunks) > 1 && chunks[len(chunks)-1].First > c.last {
+		chunks = chunks[:len(chunks)-1]
+	}
+	has, err := m.holds(ctx, a.key, chunks, c.first, c.last)
+	if err != nil {
+		return catalog.Run{}, err
+	}
+	if err := sameSpan(a.key, mem.stream, &c, &has); err != nil {
+		return catalog.Run{}, err
+	}
+	if d.ours && c.last != r.refs[len(r.refs)-1].Last {
+		return catalog.Run{}, fmt.Errorf("%s: own output ends at seq %d of %q, the run at %d", a.key, c.last, mem.stream, r.refs[len(r.refs)-1].Last)
+	}
+	return catalog.Run{Expect: r.refs[:c.refs], New: a.ref(r, chunks, &has)}, nil
+}
+
+// chunksOf are the chunks of an object with rows of a stream from first to last.
+func chunksOf(f *segment.Footer, of *catalog.Ref, first, last segment.Seq) []segment.Chunk {
+	var out []segment.Chunk
+	for i := range f.Chunks {
+		c := &f.Chunks[i]
+		if c.Stream == of.Stream && c.Epoch == of.Epoch && c.Last >= first && c.First <= last {
+			out = append(out, *c)
+		}
+	}
+	return out
+}
+
+// covered is the part of the run up to a row at end, or before it. An end inside a
+// ref needs its rows counted up to there.
+func (m *mover) covered(ctx context.Context, mem *member, r *run, end segment.Seq) (cover, error) {
+	c := cover{first: r.live[0].First}
+	for i := range r.refs {
+		ref := &r.refs[i]
+		if ref.Last <= end {
+			c.rows.Add(r.live[i])
+			c.last, c.refs = ref.Last, i+1
+			continue
+		}
+		if r.live[i].First > end {
+			break
+		}
+		if r.live[0].First > r.refs[0].First {
+			// The output begins inside its first ref, whose head is dead. Of such a run the
+			// catalog swaps whole refs only; what is left is moved next time.
+			break
+		}
+		p, err := m.live(ctx, ref, mem.liveFrom, nil)
+		if err != nil {
+			return c, err
+		}
+		_, head, err := segment.CutRows(p.raw, r.live[i].First, end)
+		if err != nil {
+			return c, segment.InFile(err, ref.Key, 0)
+		}
+		c.rows.Add(head)
+		c.last, c.refs = end, i+1
+		break
+	}
+	if c.refs == 0 {
+		return c, errUncovered
+	}
+	return c, nil
+}
+
+// holds counts the object's own rows from first to last. Chunks that lie wholly
+// within go by their entries; one across an end is read.
+func (m *mover) holds(ctx context.Context, key string, chunks []segment.Chunk, first, last segment.Seq) (segment.Tally, error) {
+	var sum segment.Tally
+	for i := range chunks {
+		c := &chunks[i]
+		if c.First >= first && c.Last <= last {
+			sum.Add(c.Tally())
+			continue
+		}
+		stored, _, err := m.dest.ReadRange(ctx, key, c.Offset, c.Stored)
+		if err != nil {
+			return sum, fmt.Errorf("read what stands at %s: %w", key, err)
+		}
+		raw, err := segment.DecodeChunk(c, stored)
+		if err != nil {
+			return sum, segment.InFile(err, key, 0)
+		}
+		_, t, err := segment.CutRows(raw, first, last)
+		if err != nil {
+			return sum, segment.InFile(err, key, 0)
+		}
+		sum.Add(t)
+	}
+	return sum, nil
+}
+
+// sameSpan holds the object's rows against the sources'. An object that ends
+// inside a row, lacks one, or has another for the same seq differs in one of these.
+func sameSpan(key, stream string, c *cover, has *segment.Tally) error {
+	if has.First == c.rows.First && has.Last == c.last && has.Last == c.rows.Last && has.Rows == c.rows.Rows && has.RowSum == c.rows.RowSum {
+		return nil
+	}
+	return &segment.CorruptionError{File: key, Reason: fmt.Sprintf(
+		"stream %q: the object has %d rows %d to %d with sum %016x, the sources %d rows %d to %d with sum %016x; the swap is refused",
+		stream, has.Rows, has.First, has.Last, has.RowSum, c.rows.Rows, c.rows.First, c.last, c.rows.RowSum)}
+}
+
+// ref is the ref to the output's rows. Several chunks are found by the footer.
+func (a *announced) ref(r *run, chunks []segment.Chunk, rows *segment.Tally) catalog.Ref {
+	n, first, last := r.refs[0], &chunks[0], &chunks[len(chunks)-1]
+	n.First, n.Last = rows.First, rows.Last
+	n.Key, n.Kind, n.Class = a.key, refKind(a.job.kind), segment.ClassStandard
+	n.Revision, n.Generation = int32(a.revision), first.Generation
+	n.Chunks, n.Offset, n.Stored = uint32(len(chunks)), first.Offset, last.End()-first.Offset
+	n.Codec, n.CRC, n.Sum, n.Raw = 0, 0, 0, 0
+	for i := range chunks {
+		n.Raw += chunks[i].Raw
+	}
+	if len(chunks) == 1 {
+		n.Codec, n.CRC, n.Sum = first.Codec, first.CRC, first.Sum
+	}
+	n.Rows, n.RowSum, n.Bytes = rows.Rows, rows.RowSum, rows.Raw
+	n.MinTime, n.MaxTime = rows.MinTime, rows.MaxTime
+	return n
+}

@@ -1,0 +1,30 @@
+// Package settle moves rows out of transit slots into settled objects: the one
+// mover (the rewrite commit protocol, 03 §4) and the policy that feeds it.
+//
+//	Window of standing slots            policy.go   a pure plan: which streams get
+//	      |                                         objects of their own, which share a pack
+//	  1 announce   the output's intent   announce.go
+//	  2 read       the live spans        read.go, fetch.go
+//	  3 assemble   one upload            assemble.go, encode.go
+//	  4 publish    create-once           publish.go, describe.go (what is durable)
+//	  5 commit     swap the refs         commit.go
+//	  6 resolve    the duty's markers    resolve.go
+//
+// A job is one output object with its members (streams) and their runs of refs.
+// The mover knows nothing of the policy: pack-merge, tail-fill and gc make jobs
+// of their own.
+//
+// Contract. Every step may be cut and run again: keys are derived, objects are
+// created once, the commit validates or abandons. A member that fails is left out
+// with its reason and a back-off, the others commit. Nothing that a read did not
+// complete is ever committed, and nothing is deleted here.
+//
+// Memory is bounded by Config: FetchBytes of fetched sources (what is beyond goes
+// to an unlinked temporary file), about 3 x WorkBytes of rows being encoded, and
+// for each of Outputs the store's (Concurrency+1) x PartSize at most.
+//
+// Outputs go to the first bucket of the class standard.
+//
+// What this package does not do: decide when it runs (auditor), delete (reap,
+// orphan), budget.
+package settle

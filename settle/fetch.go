@@ -1,0 +1,228 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
+)
+
+// sources is the fetch cache of one batch: the live part of every source comes
+// over the network once, however many members it feeds. Up to a bound it is kept
+// in memory, the rest in an unlinked temporary file.
+type sources struct {
+	classes objstore.Classes
+	dir     string
+	list    []*source
+	byKey   map[string]*source
+
+	mu     sync.Mutex
+	memory int64    // left; mu
+	spool  *os.File // nil until needed; mu
+	end    int64    // of the spool; mu
+}
+
+// source is one object that the batch reads.
+type source struct {
+	store  *objstore.Store
+	key    string
+	want   []span // what passes through this process
+	ranges []*fetched
+
+	ready chan struct{} // closed when all below is final
+	etag  string
+	err   error
+}
+
+type span struct{ off, n int64 }
+
+func (s span) end() int64 { return s.off + s.n }
+
+// fetched is one GET's worth of a source.
+type fetched struct {
+	span
+	mem []byte
+	at  int64 // in the spool, if mem is nil
+}
+
+func newSources(classes objstore.Classes, cfg *Config) *sources {
+	return &sources{classes: classes, dir: cfg.SpoolDir, byKey: make(map[string]*source), memory: cfg.FetchBytes}
+}
+
+// add plans one ref. With fetch its bytes will be at hand; without, only the ETag.
+func (s *sources) add(r *catalog.Ref, fetch bool) error {
+	src := s.byKey[r.Key]
+	if src == nil {
+		set, err := s.classes.Set(string(r.Class))
+		if err != nil {
+			return fmt.Errorf("source %s: %w", r.Key, err)
+		}
+		src = &source{store: set.First(), key: r.Key, ready: make(chan struct{})}
+		s.byKey[r.Key] = src
+		s.list = append(s.list, src)
+	}
+	if fetch {
+		src.want = append(src.want, span{r.Offset, r.Stored})
+	}
+	return nil
+}
+
+// coalesce joins spans into as few GETs as gaps and sizes allow, one chunk at least
+// in each.
+func coalesce(want []span) []*fetched {
+	slices.SortFunc(want, func(a, b span) int { return int(min(1, max(-1, a.off-b.off))) })
+	var out []*fetched
+	for _, w := range want {
+		if k := len(out) - 1; k >= 0 {
+			last := out[k]
+			if w.end() <= last.end() {
+				continue
+			}
+			if w.off-last.end() <= gapMax && w.end()-last.off <= windowBytes {
+				last.n = w.end() - last.off
+				continue
+			}
+		}
+		out = append(out, &fetched{span: w})
+	}
+	return out
+}
+
+// fetchAll reads every source, a few at a time, in the order of the batch. A
+// source that fails tells whoever asks for it; the others go on.
+func (s *sources) fetchAll(ctx context.Context, fetches int) {
+	var g errgroup.Group
+	g.SetLimit(fetches)
+	for _, src := range s.list {
+		g.Go(func() error {
+			defer close(src.ready)
+			src.err = s.fetch(ctx, src)
+			return nil
+		})
+	}
+	_ = g.Wait() // its functions return nil: errors are the sources'
+}
+
+func (s *sources) fetch(ctx context.Context, src *source) error {
+	src.ranges = coalesce(src.want)
+	if len(src.ranges) == 0 {
+		info, err := src.store.Head(ctx, src.key) // all of it moves server-side
+		src.etag = info.ETag
+		return err
+	}
+	for _, f := range src.ranges {
+		b, info, err := src.store.ReadRange(ctx, src.key, f.off, f.n)
+		if err != nil {
+			return err
+		}
+		if src.etag != "" && info.ETag != src.etag {
+			return &objstore.Error{Op: "get", Key: src.key, Kind: objstore.ErrPrecondition, Err: errors.New("the object changed while it was read")}
+		}
+		src.etag = info.ETag
+		if err := s.keep(f, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep puts fetched bytes into memory or into the spool.
+func (s *sources) keep(f *fetched, b []byte) error {
+	s.mu.Lock()
+	if f.n <= s.memory {
+		s.memory -= f.n
+		s.mu.Unlock()
+		f.mem = b
+		return nil
+	}
+	file, err := s.spoolFile()
+	f.at = s.end
+	s.end += f.n
+	s.mu.Unlock()
+	if err == nil {
+		_, err = file.WriteAt(b, f.at)
+	}
+	if err != nil {
+		return fmt.Errorf("spool fetched bytes (free space in %s, or raise fetch-bytes): %w", s.dir, err)
+	}
+	return nil
+}
+
+// spoolFile makes the spool. It is unlinked at once, so no crash leaves it. s.mu is
+// held.
+func (s *sources) spoolFile() (*os.File, error) {
+	if s.spool != nil {
+		return s.spool, nil
+	}
+	f, err := os.CreateTemp(s.dir, "strandline-settle-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	s.spool = f
+	return f, nil
+}
+
+// await waits until a source is fetched.
+func (s *sources) await(ctx context.Context, key string) (*source, error) {
+	src := s.byKey[key]
+	if src == nil {
+		return nil, fmt.Errorf("source %s was not planned", key)
+	}
+	select {
+	case <-src.ready:
+		return src, src.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// stored gives the stored bytes that a ref's chunk has in its source. They are
+// shared: nobody changes them.
+func (s *sources) stored(ctx context.Context, r *catalog.Ref) ([]byte, error) {
+	src, err := s.await(ctx, r.Key)
+	if err != nil {
+		return nil, err
+	}
+	i, ok := slices.BinarySearchFunc(src.ranges, r.Offset, func(f *fetched, off int64) int {
+		switch {
+		case f.end() <= off:
+			return -1
+		case f.off > off:
+			return 1
+		}
+		return 0
+	})
+	if !ok || src.ranges[i].end() < r.Offset+r.Stored {
+		return nil, fmt.Errorf("source %s: %d bytes at %d were not planned", r.Key, r.Stored, r.Offset)
+	}
+	f := src.ranges[i]
+	if f.mem != nil {
+		lo := r.Offset - f.off
+		return f.mem[lo : lo+r.Stored : lo+r.Stored], nil
+	}
+	b := make([]byte, r.Stored)
+	if _, err := s.spool.ReadAt(b, f.at+r.Offset-f.off); err != nil {
+		return nil, fmt.Errorf("read fetched bytes back from the spool: %w", err)
+	}
+	return b, nil
+}
+
+// close frees the spool; the memory goes with s.
+func (s *sources) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spool == nil {
+		return nil
+	}
+	return s.spool.Close()
+}

@@ -1,0 +1,108 @@
+package settle
+
+import (
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// job is one output of the mover: what goes in, and how its key is derived. Any
+// policy makes jobs; the mover asks nothing else.
+type job struct {
+	holder     catalog.Holder
+	kind       segment.ObjectKind
+	generation uint32 // of a pack
+	revision   uint32 // the first to try
+	key        func(revision uint32) string
+	members    []*member // by stream name
+}
+
+// member is one stream of a job.
+type member struct {
+	stream   string
+	liveFrom segment.Pos // effective; nothing below it is copied
+	runs     []*run      // by first
+}
+
+// run is refs of one stream, each linked to the one before by prev_last.
+type run struct {
+	refs []catalog.Ref
+	// live is what of each ref's rows moves: the ref's own, or less for one that
+	// straddles live_from. Filled by read; written by one encoder, read after it.
+	live []segment.Tally
+}
+
+// runsOf cuts a stream's refs, in order, where they do not link. Refs wholly below
+// liveFrom are dead: no run takes them.
+func runsOf(refs []catalog.Ref, liveFrom segment.Pos) []*run {
+	var runs []*run
+	for i := range refs {
+		r := refs[i]
+		if r.Kind == catalog.RefLost || r.LastPos().Less(liveFrom) {
+			continue
+		}
+		if k := len(runs) - 1; k >= 0 {
+			if last := runs[k].refs[len(runs[k].refs)-1]; r.PrevLast == last.LastPos() && r.Epoch == last.Epoch {
+				runs[k].refs = append(runs[k].refs, r)
+				continue
+			}
+		}
+		runs = append(runs, &run{refs: []catalog.Ref{r}})
+	}
+	for _, r := range runs {
+		r.live = make([]segment.Tally, len(r.refs))
+	}
+	return runs
+}
+
+// bytes is the raw size of a member's rows.
+func (m *member) bytes() (n int64) {
+	for _, r := range m.runs {
+		for i := range r.refs {
+			n += r.refs[i].Bytes
+		}
+	}
+	return n
+}
+
+// sources calls f with every ref.
+func (m *member) sources(f func(*catalog.Ref)) {
+	for _, r := range m.runs {
+		for i := range r.refs {
+			f(&r.refs[i])
+		}
+	}
+}
+
+// whole says that the ref serves every row of its one chunk.
+func whole(r *catalog.Ref) bool { return r.Chunks == 1 && r.Bytes == r.Raw }
+
+// chunkOf is the chunk that a single-chunk ref serves, as its own entry says.
+// Rows are those of the ref: of the chunk itself if the ref is whole.
+func chunkOf(r *catalog.Ref) segment.Chunk {
+	return segment.Chunk{
+		Stream: r.Stream, Epoch: r.Epoch, Shard: r.Shard, First: r.First, Last: r.Last, Rows: r.Rows,
+		Offset: r.Offset, Stored: r.Stored, Raw: r.Raw, Codec: r.Codec, CRC: r.CRC, Sum: r.Sum,
+		MinTime: r.MinTime, MaxTime: r.MaxTime, RowSum: r.RowSum,
+	}
+}
+
+// tallyOf is what a ref says of its rows.
+func tallyOf(r *catalog.Ref) segment.Tally {
+	return segment.Tally{
+		First: r.First, Last: r.Last, Rows: r.Rows, MinTime: r.MinTime, MaxTime: r.MaxTime,
+		RowSum: r.RowSum, Raw: r.Bytes,
+	}
+}
+
+// straddles says that liveFrom cuts the ref's rows.
+func straddles(r *catalog.Ref, liveFrom segment.Pos) bool {
+	return r.Epoch == liveFrom.Epoch && r.First < liveFrom.Seq
+}
+
+// refKind is the kind of refs to an object.
+func refKind(k segment.ObjectKind) catalog.RefKind {
+	if k == segment.ObjPack {
+		return catalog.RefPack
+	}
+	return catalog.RefStream
+}

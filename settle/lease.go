@@ -1,0 +1,78 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+)
+
+// errLeaseLost ends a pass: another settler works on this chain.
+var errLeaseLost = errors.New("the lease of this chain is another's: leave the chain to it")
+
+// lease is the one lease of the duty on a chain. It is renewed by progress, so a
+// stalled process loses it; what it does afterwards is refused by the commits.
+type lease struct {
+	cat    Leases
+	holder catalog.Holder
+	length time.Duration
+	clock  func() time.Time
+
+	mu sync.Mutex
+	at time.Time // when it was last taken; mu
+}
+
+func (l *lease) take(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lock(ctx)
+}
+
+// renew takes the lease again once a third of it is over.
+func (l *lease) renew(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.clock().Sub(l.at) < l.length/3 {
+		return nil
+	}
+	return l.lock(ctx)
+}
+
+// lock asks the catalog. l.mu is held.
+func (l *lease) lock(ctx context.Context) error {
+	now := l.clock()
+	err := again(ctx, func() error { return l.cat.LeaseDuty(ctx, l.holder, l.length) })
+	if errors.Is(err, catalog.ErrConflict) {
+		return fmt.Errorf("%w: %w", errLeaseLost, err)
+	}
+	if err == nil {
+		l.at = now
+	}
+	return err
+}
+
+// release ends the lease. A cancelled ctx starts no mutation: then it runs out.
+func (l *lease) release(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	err := l.cat.ReleaseDuty(ctx, l.holder)
+	if errors.Is(err, catalog.ErrConflict) || errors.Is(err, catalog.ErrNotFound) || errors.Is(err, catalog.ErrAmbiguous) {
+		return nil // it is another's already, or over, or runs out by itself
+	}
+	return err
+}
+
+// again calls a verb until its outcome is known: ErrAmbiguous means that the
+// answer was lost, and calling it again finds out.
+func again(ctx context.Context, verb func() error) error {
+	for try := 1; ; try++ {
+		err := verb()
+		if !errors.Is(err, catalog.ErrAmbiguous) || try == maxTries || ctx.Err() != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// resolve is step 6. The markers of members that failed are put off with the
+// reason, so that their slots hold up nobody; then the catalog resolves those of
+// all slots that no ref names any more.
+func (s *Settler) resolve(ctx context.Context, chain segment.Chain, slots []catalog.StandingSlot, outs []*outcome) (int, error) {
+	markers := make([]catalog.MarkerRef, len(slots))
+	for i := range slots {
+		markers[i] = slots[i].Marker.MarkerRef
+	}
+	var resolved int
+	err := again(ctx, func() (err error) {
+		resolved, err = s.Catalog.ResolveSettled(ctx, chain, markers)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("resolve %d slots: %w", len(slots), err)
+	}
+	// A crash here leaves the failed members' markers due: they are tried again at
+	// once instead of later.
+	return resolved, s.postpone(ctx, slots, causes(outs))
+}
+
+// causes gives the first reason why a slot, by key, still owes its settle.
+func causes(outs []*outcome) map[string]error {
+	out := make(map[string]error)
+	for _, o := range outs {
+		for _, f := range o.failed {
+			f.member.sources(func(r *catalog.Ref) {
+				if out[r.Key] == nil {
+					out[r.Key] = fmt.Errorf("stream %q: %w", r.Stream, f.err)
+				}
+			})
+		}
+	}
+	return out
+}
+
+func (s *Settler) postpone(ctx context.Context, slots []catalog.StandingSlot, cause map[string]error) error {
+	for i := range slots {
+		slot := &slots[i]
+		why := cause[segment.SlotKey(slot.Chain, slot.ID)]
+		if why == nil {
+			continue
+		}
+		in := backoff(s.cfg.Backoff, s.cfg.BackoffMax, slot.Marker.Attempts)
+		s.Logger.Warn("a slot's settle is put off", "chain", slot.Chain.String(), "segment", uint64(slot.ID), "in", in, "cause", why)
+		err := s.Catalog.Postpone(ctx, slot.Marker.MarkerRef, in, why.Error())
+		switch {
+		case err == nil, errors.Is(err, catalog.ErrConflict), errors.Is(err, catalog.ErrNotFound):
+			// Armed or resolved meanwhile: not ours any more.
+		case errors.Is(err, catalog.ErrAmbiguous):
+			// Put off or due: either way it is looked at again.
+		default:
+			return fmt.Errorf("put off slot %d: %w", slot.ID, err)
+		}
+	}
+	return nil
+}
+
+func backoff(first, most time.Duration, attempts int) time.Duration {
+	d := first
+	for range attempts {
+		if d >= most/2 {
+			return most
+		}
+		d *= 2
+	}
+	return min(d, most)
+}
