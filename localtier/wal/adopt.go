@@ -1,0 +1,90 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/strandline/strandline/segment"
+)
+
+// Adoption makes the newest segment's file one that the log may append to. After
+// a failed fsync, or a SIGKILL before one, the page cache shows bytes that the
+// disk does not have and that no later fsync of this file would write. So its
+// valid prefix is copied to a new file, fsynced, and renamed over it. A crash
+// before the rename leaves the old file, after it the new one: both hold the
+// same frames.
+
+// copyChunk is how much is copied at a time.
+const copyChunk = 1 << 20
+
+// ensureAdopted adopts lazily what Open did not have to read.
+func (l *Log) ensureAdopted() error {
+	if l.file != nil || !l.durable.open {
+		return nil
+	}
+	return l.adoptNewest(l.durable)
+}
+
+// adoptNewest copies the prefix that ends at p. Nothing of the log has changed
+// if it fails before the rename, so a full disk there is no poison.
+func (l *Log) adoptNewest(p position) error {
+	path := segmentPath(l.dir, p.start.ID)
+	f, digest, err := l.copyPrefix(path, p.end)
+	if err != nil {
+		return &failure{op: "copy", path: path, err: dropAside(l.fs, path, err)}
+	}
+	if err := l.timedSync(f); err != nil {
+		err = errors.Join(err, f.Close())
+		return &failure{op: "fdatasync a copy of", path: path, err: dropAside(l.fs, path, err), final: true}
+	}
+	if err := promote(l.fs, path); err != nil {
+		return &failure{op: "put a copy in the place of", path: path, err: errors.Join(err, f.Close()), final: true}
+	}
+	l.file, l.digest = f, digest
+	return nil
+}
+
+// copyPrefix copies the first n bytes of a file to its .tmp and digests them.
+func (l *Log) copyPrefix(path string, n int64) (_ File, digest xxhash.Digest, err error) {
+	digest.Reset()
+	src, err := l.fs.Open(path)
+	if err != nil {
+		return nil, digest, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	dst, err := createAside(l.fs, path)
+	if err != nil {
+		return nil, digest, err
+	}
+	buf := make([]byte, min(n, copyChunk))
+	for off := int64(0); off < n; {
+		b := buf[:min(int64(len(buf)), n-off)]
+		if got, err := src.ReadAt(b, off); got < len(b) {
+			return nil, digest, errors.Join(fmt.Errorf("read: %w", err), dst.Close())
+		}
+		if _, err := dst.WriteAt(b, off); err != nil {
+			return nil, digest, errors.Join(err, dst.Close())
+		}
+		hash(&digest, b)
+		off += int64(len(b))
+	}
+	return dst, digest, nil
+}
+
+// keepTorn keeps aside what recovery cuts off: evidence, and maybe rows that
+// somebody wants to look at. What was kept before stays in front; the file is
+// capped.
+func keepTorn(fsys FS, dir string, id segment.ID, cut []byte) error {
+	path := tornPath(dir, id)
+	old, err := readFile(fsys, path, segment.TornKeepMax)
+	if err != nil && !vanished(err) {
+		return fmt.Errorf("read what was kept aside before: %w", err)
+	}
+	room := segment.TornKeepMax - len(old)
+	kept := append(old, cut[:min(len(cut), room)]...)
+	if err := ReplaceFile(fsys, path, kept); err != nil {
+		return fmt.Errorf("keep a cut tail aside: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/strandline/strandline/segment"
+)
+
+// Defaults of Config.
+const (
+	DefaultSegmentBytes = 64 << 20
+	DefaultSegmentAge   = 10 * time.Second
+	DefaultHousekeeping = time.Minute
+)
+
+// Config holds the log's tunables and what it needs from outside. The zero
+// value of a tunable is its default.
+type Config struct {
+	// SegmentBytes is where a segment is sealed by size: 17 MiB to 2 GiB, default
+	// 64 MiB. A frame that would pass it goes into the next segment.
+	SegmentBytes int64
+	// SegmentAge is when a segment is sealed by age, counted from the first frame
+	// after its SegmentStart: 1 s to 24 h, default 10 s. It bounds what is lost
+	// with the disk.
+	SegmentAge time.Duration
+	// BatchWindow makes the committer wait on purpose before it writes: 0 to 10 s.
+	// The default 0 batches what arrives during an fdatasync, which costs no
+	// latency.
+	BatchWindow time.Duration
+	// Housekeeping is the caller's period for Housekeep: 1 s to 1 h, default 60 s.
+	Housekeeping time.Duration
+	// FullFsync asks for F_FULLFSYNC on macOS, which alone reaches the medium
+	// there. It changes nothing elsewhere, and nothing if FS is given.
+	FullFsync bool
+
+	// FS is the file layer; nil is the operating system's.
+	FS FS
+	// Logger gets what an operator should know; nil discards it.
+	Logger *slog.Logger
+	// Now is the clock of SegmentStart and of seal times; nil is time.Now.
+	Now func() time.Time
+	// NextStart completes the SegmentStart of a segment that an append opens by
+	// itself: Chain, ID, Base, Term, Prev and Created are filled in, Consumers and
+	// Producers are to be added as of the frames appended so far. It is called on
+	// the appending goroutine, before the frame that needed the segment, under the
+	// log's mutex: it must not call the log. An error fails that append.
+	NextStart func(*segment.Start) error
+	// OnSealed is told of each segment whose Seal is durable, in order, on the
+	// committer's goroutine: it must not block and must not call the log. nil
+	// tells nobody.
+	OnSealed func(SealedSegment)
+}
+
+// Validate checks every knob and reports all faults at once.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	between := func(name string, v, low, high any, ok bool) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s is %v: choose %v to %v", name, v, low, high))
+		}
+	}
+	between("segment-bytes", c.SegmentBytes, segment.MinSegmentBytes, segment.MaxSegmentBytes,
+		c.SegmentBytes >= segment.MinSegmentBytes && c.SegmentBytes <= segment.MaxSegmentBytes)
+	between("segment-age", c.SegmentAge, time.Second, 24*time.Hour,
+		c.SegmentAge >= time.Second && c.SegmentAge <= 24*time.Hour)
+	between("batch-window", c.BatchWindow, time.Duration(0), 10*time.Second,
+		c.BatchWindow >= 0 && c.BatchWindow <= 10*time.Second)
+	between("housekeeping", c.Housekeeping, time.Second, time.Hour,
+		c.Housekeeping >= time.Second && c.Housekeeping <= time.Hour)
+	return errors.Join(errs...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.SegmentBytes == 0 {
+		c.SegmentBytes = DefaultSegmentBytes
+	}
+	if c.SegmentAge == 0 {
+		c.SegmentAge = DefaultSegmentAge
+	}
+	if c.Housekeeping == 0 {
+		c.Housekeeping = DefaultHousekeeping
+	}
+	if c.FS == nil {
+		c.FS = OSFS(c.FullFsync)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}

@@ -1,0 +1,66 @@
+package wal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/strandline/strandline/segment"
+)
+
+// NoFloor is a retain floor that holds nothing back.
+const NoFloor = segment.ID(math.MaxUint64)
+
+// Housekeep unlinks the segments that lie wholly below the checkpoint and whose
+// id is below retain, and says which. The newest segment always stays: it knows
+// the chain's last id. A segment that a reader has open stays readable to it.
+func (l *Log) Housekeep(ctx context.Context, retain segment.ID) ([]segment.ID, error) {
+	l.side.Lock()
+	defer l.side.Unlock()
+	l.mu.Lock()
+	closing := l.closing
+	plan := planHousekeep(l.sealed, l.durable.start.ID, l.checkpoint, retain)
+	if !l.hasCheck || closing {
+		plan = nil
+	}
+	l.mu.Unlock()
+	if closing {
+		return nil, ErrClosed
+	}
+	removed, err := l.unlink(ctx, plan)
+	if len(removed) > 0 {
+		// A crash before this brings some of them back: they lie below CHECKPOINT,
+		// where gaps are allowed, and the next pass takes them again.
+		err = errors.Join(err, classify(l.fs.SyncDir(l.dir)))
+		l.metrics.removed.Add(int64(len(removed)))
+	}
+	return removed, err
+}
+
+// planHousekeep is the decision: the longest run of oldest segments that lies
+// below everything that holds one back.
+func planHousekeep(sealed []SealedSegment, newest segment.ID, checkpoint Offset, retain segment.ID) []SealedSegment {
+	n := 0
+	for n < len(sealed) && sealed[n].ID < newest && sealed[n].ID < retain && sealed[n].End().Compare(checkpoint) <= 0 {
+		n++
+	}
+	return append([]SealedSegment(nil), sealed[:n]...)
+}
+
+// unlink removes in order, and forgets each as it goes.
+func (l *Log) unlink(ctx context.Context, plan []SealedSegment) (removed []segment.ID, err error) {
+	for _, s := range plan {
+		if ctx.Err() != nil {
+			return removed, context.Cause(ctx)
+		}
+		if err := l.fs.Remove(s.Path); err != nil && !vanished(err) {
+			return removed, fmt.Errorf("unlink segment %d: %w", s.ID, err)
+		}
+		removed = append(removed, s.ID)
+		l.mu.Lock()
+		l.sealed = l.sealed[1:]
+		l.mu.Unlock()
+	}
+	return removed, nil
+}

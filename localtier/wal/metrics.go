@@ -1,0 +1,84 @@
+package wal
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// metrics counts what the log does.
+type metrics struct {
+	frames, rows, bytes, refused atomic.Int64
+	syncs, syncNanos, syncMax    atomic.Int64
+	segments, seals              atomic.Int64
+	rollbacks, poisonings        atomic.Int64
+	indexWrites, indexFailures   atomic.Int64
+	removed, recoveryNanos       atomic.Int64
+}
+
+// Metrics is a snapshot of the log's counters since it was opened.
+type Metrics struct {
+	Frames, Rows, Bytes int64         // appended
+	Refused             int64         // appends that met ErrBackpressure
+	Syncs               int64         // fdatasync calls
+	SyncTime, SyncMax   time.Duration // their sum and the longest
+	Segments, Seals     int64         // begun, sealed
+	Rollbacks           int64         // writes taken back
+	Poisonings          int64         // 0 or 1
+	IndexWrites         int64
+	IndexFailures       int64
+	Removed             int64 // segments unlinked by housekeeping
+	Unflushed           int64 // bytes that wait for the disk
+	DiskBytes           int64 // durable bytes of the segments that stand
+	SegmentCount        int64
+	Recovery            time.Duration
+}
+
+func (m *metrics) appended(rows int, n int64) {
+	m.frames.Add(1)
+	m.rows.Add(int64(rows))
+	m.bytes.Add(n)
+}
+
+func (m *metrics) synced(d time.Duration) {
+	m.syncs.Add(1)
+	m.syncNanos.Add(int64(d))
+	for {
+		old := m.syncMax.Load()
+		if int64(d) <= old || m.syncMax.CompareAndSwap(old, int64(d)) {
+			return
+		}
+	}
+}
+
+func (m *metrics) failed(final bool) {
+	if final {
+		m.poisonings.Add(1)
+	} else {
+		m.rollbacks.Add(1)
+	}
+}
+
+// Metrics is a snapshot.
+func (l *Log) Metrics() Metrics {
+	m := &l.metrics
+	out := Metrics{
+		Frames: m.frames.Load(), Rows: m.rows.Load(), Bytes: m.bytes.Load(), Refused: m.refused.Load(),
+		Syncs: m.syncs.Load(), SyncTime: time.Duration(m.syncNanos.Load()), SyncMax: time.Duration(m.syncMax.Load()),
+		Segments: m.segments.Load(), Seals: m.seals.Load(),
+		Rollbacks: m.rollbacks.Load(), Poisonings: m.poisonings.Load(),
+		IndexWrites: m.indexWrites.Load(), IndexFailures: m.indexFailures.Load(),
+		Removed: m.removed.Load(), Recovery: time.Duration(m.recoveryNanos.Load()),
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out.Unflushed = l.unflushed
+	out.SegmentCount = int64(len(l.sealed))
+	for _, s := range l.sealed {
+		out.DiskBytes += s.Bytes
+	}
+	if l.durable.open {
+		out.SegmentCount++
+		out.DiskBytes += l.durable.end
+	}
+	return out
+}
