@@ -1,0 +1,217 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// standing is what is known of an object that no ref named when the refs were
+// read: the inputs of judge.
+type standing struct {
+	key     segment.Key
+	chain   *catalog.ChainRow // nil: no such chain
+	intent  *catalog.Intent   // nil: none
+	watched catalog.Duty      // duty of a marker for the key, or empty
+	young   bool              // its intent's deadline has not passed
+}
+
+// finding is what an object without a ref is.
+type finding struct {
+	waiting bool
+	state   State // empty: as it should be
+	why     string
+}
+
+// judge decides, purely, what an object without a ref is.
+func judge(s standing) finding {
+	switch s.key.Kind {
+	case segment.KeySlot:
+		return judgeSlot(s)
+	case segment.KeyStream, segment.KeyPack:
+		return judgeSettled(s)
+	case segment.KeyHead, segment.KeyTrim:
+		if s.chain == nil {
+			return finding{state: Leaked, why: "a record of a chain that the catalog does not have"}
+		}
+		return finding{}
+	case segment.KeyStamp, segment.KeyTopology:
+		return finding{}
+	default:
+		return finding{state: Unknown, why: "not a key that Strandline forms"}
+	}
+}
+
+func judgeSlot(s standing) finding {
+	switch {
+	case s.chain == nil:
+		return finding{state: Leaked, why: "a slot of a chain that the catalog does not have"}
+	case s.key.ID < s.chain.Trimmed:
+		return finding{state: Leaked, why: fmt.Sprintf("a stray below the chain's trimmed position %d", s.chain.Trimmed)}
+	case s.key.ID >= s.chain.AbsorbedEnd:
+		return finding{waiting: true, why: "published, not absorbed yet"}
+	default:
+		return finding{waiting: true, why: "waits for its settle or for its trim"}
+	}
+}
+
+func judgeSettled(s standing) finding {
+	switch {
+	case s.intent != nil && s.intent.State == catalog.IntentStanding && s.young:
+		return finding{waiting: true, why: "a job is making it"}
+	case s.intent != nil && s.intent.State == catalog.IntentBurned:
+		return finding{state: Pending, why: "landed after its key was burned; the orphan judge's last look deletes it"}
+	case s.intent != nil:
+		return finding{state: Pending, why: "under an intent; the orphan judge sees to it"}
+	case s.watched != "":
+		return finding{state: Pending, why: fmt.Sprintf("dead; its %s is due after the grace", s.watched)}
+	default:
+		return finding{state: Leaked, why: "nothing watches it"}
+	}
+}
+
+// unnamed looks at an object without a ref: first at what may own it, then, before
+// anything is reported, at the refs again.
+func (w *walk) unnamed(ctx context.Context, store *objstore.Store, info objstore.Info) error {
+	s, err := w.standing(ctx, info.Key)
+	if err != nil {
+		return err
+	}
+	f := judge(s)
+	if f.state == Leaked {
+		again, err := w.lookAgain(ctx, store, info, s)
+		if err != nil || again {
+			return err
+		}
+	}
+	if f.waiting {
+		w.report.Waiting++
+		w.report.WaitingBytes += info.Size
+	}
+	if f.state != "" {
+		w.report.addGarbage(w.cfg.MaxFindings, GarbageItem{
+			Key: info.Key, Bucket: store.Name(), Bytes: info.Size, State: f.state, Why: f.why,
+		})
+	}
+	return nil
+}
+
+func (w *walk) standing(ctx context.Context, key string) (standing, error) {
+	var s standing
+	k, err := segment.ParseKey(key)
+	if err != nil {
+		return s, nil // an unknown shape is a finding, not a fault
+	}
+	s.key = k
+	if row, ok := w.chains[k.Chain]; ok {
+		s.chain = &row
+	}
+	if k.Kind != segment.KeyStream && k.Kind != segment.KeyPack {
+		return s, nil
+	}
+	intent, err := w.cat.Intent(ctx, key)
+	switch {
+	case err == nil:
+		s.intent, s.young = &intent, w.now.Before(intent.Deadline)
+	case !errors.Is(err, catalog.ErrNotFound):
+		return s, err
+	}
+	for _, duty := range []catalog.Duty{catalog.DutyReapCheck, catalog.DutyGC, catalog.DutyTailFill} {
+		ok, err := w.hasMarker(ctx, duty, key)
+		if err != nil {
+			return s, err
+		}
+		if ok {
+			s.watched = duty
+			break
+		}
+	}
+	return s, nil
+}
+
+// hasMarker looks one marker up through the page verb: it begins just below the id.
+func (w *walk) hasMarker(ctx context.Context, duty catalog.Duty, id string) (bool, error) {
+	after := id[:len(id)-1]
+	for {
+		page, err := w.cat.MarkersOf(ctx, duty, after, 100)
+		if err != nil {
+			return false, err
+		}
+		for _, m := range page {
+			if m.ID >= id {
+				return m.ID == id, nil
+			}
+			after = m.ID
+		}
+		if len(page) < 100 {
+			return false, nil
+		}
+	}
+}
+
+// lookAgain asks by name for what was read in bulk before: a chain's cursors may
+// have moved, a commit may have named the key, a reap may have taken the object. again
+// is true if the object is accounted for.
+func (w *walk) lookAgain(ctx context.Context, store *objstore.Store, info objstore.Info, s standing) (again bool, err error) {
+	if s.chain != nil {
+		row, err := w.cat.Chain(ctx, s.key.Chain)
+		if err != nil {
+			return false, err
+		}
+		w.chains[s.key.Chain] = row
+	}
+	if _, err := store.Head(ctx, info.Key); errors.Is(err, objstore.ErrNotFound) {
+		return true, nil // deleted meanwhile
+	} else if err != nil {
+		return false, err
+	}
+	refs, err := w.cat.Liveness(ctx, info.Key)
+	if err != nil || len(refs) == 0 {
+		return false, err
+	}
+	return true, w.named(ctx, store, info, refs)
+}
+
+// uploads reports unfinished uploads that no intent names and that are older than
+// the orphan grace; younger ones may belong to a publish under way.
+func (w *walk) uploads(ctx context.Context) error {
+	for class, set := range w.classes {
+		for _, store := range set {
+			if !store.Capabilities().ListUploads {
+				continue
+			}
+			list, err := store.ListUploads(ctx, "")
+			if err != nil {
+				return fmt.Errorf("class %s: list uploads of %s: %w", class, store.Name(), err)
+			}
+			for _, u := range list {
+				if err := w.upload(ctx, store, u); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (w *walk) upload(ctx context.Context, store *objstore.Store, u objstore.Upload) error {
+	if w.now.Sub(u.Initiated) < w.grace {
+		w.report.Waiting++
+		return nil
+	}
+	if _, err := w.cat.Intent(ctx, u.Key); err == nil {
+		w.report.Waiting++
+		return nil
+	} else if !errors.Is(err, catalog.ErrNotFound) {
+		return err
+	}
+	w.report.addGarbage(w.cfg.MaxFindings, GarbageItem{
+		Key: u.Key, Bucket: store.Name(), State: Pending, Upload: u.ID,
+		Why: "an unfinished upload that nothing names; the auditor's sweep aborts it",
+	})
+	return nil
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/sqlite"
+	"github.com/strandline/strandline/check"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/fsstore"
+	"github.com/strandline/strandline/objstore/miniostore"
+	"github.com/strandline/strandline/objstore/s3store"
+	"github.com/strandline/strandline/segment"
+)
+
+// backendFlags say where bucket and catalog are.
+type backendFlags struct {
+	dir     string
+	stores  []string
+	catalog string
+}
+
+func (b *backendFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&b.dir, "dir", "", "embedded layout: DIR/bucket, DIR/catalog.db, DIR/writer")
+	f.StringArrayVar(&b.stores, "store", nil, "CLASS=URL[,URL…]: file:///dir, minio://host:port/bucket/prefix?tls=, s3://bucket/prefix?region=&endpoint=&path-style=")
+	f.StringVar(&b.catalog, "catalog", "", "catalog: sqlite:///path/catalog.db")
+}
+
+// mode is how a tier is opened.
+type mode int
+
+const (
+	modeRead   mode = iota // reads only, nothing is made
+	modeWrite              // changes the catalog or the bucket; the deployment must stand
+	modeCreate             // founds the deployment if there is none
+)
+
+// tier is an opened deployment.
+type tier struct {
+	catalog catalog.Catalog
+	classes objstore.Classes
+	dir     string
+	closers []func() error
+}
+
+func (t *tier) Close() error {
+	var errs []error
+	for i := len(t.closers) - 1; i >= 0; i-- {
+		errs = append(errs, t.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// open opens catalog and stores and holds their stamps against each other (03 §0).
+func (b *backendFlags) open(ctx context.Context, m mode) (_ *tier, err error) {
+	if err := b.complete(); err != nil {
+		return nil, err
+	}
+	t := &tier{dir: b.dir, classes: objstore.Classes{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	if err := b.layout(m); err != nil {
+		return nil, err
+	}
+	if err := b.openCatalog(ctx, t, m); err != nil {
+		return nil, err
+	}
+	for _, spec := range b.stores {
+		if err := b.openClass(ctx, t, spec, m); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := t.classes[string(segment.ClassStandard)]; !ok {
+		return nil, usage("--store: the class standard is missing; give --store standard=URL")
+	}
+	if m == modeCreate {
+		_, err = check.Ensure(ctx, t.catalog, t.classes)
+		return t, err
+	}
+	return t, check.Verify(ctx, t.catalog, t.classes)
+}
+
+// complete derives what --dir stands for.
+func (b *backendFlags) complete() error {
+	if b.dir != "" {
+		abs, err := filepath.Abs(b.dir)
+		if err != nil {
+			return usage("--dir: %w", err)
+		}
+		b.dir = abs
+		if len(b.stores) == 0 {
+			b.stores = []string{"standard=" + (&url.URL{Scheme: "file", Path: filepath.Join(abs, "bucket")}).String()}
+		}
+		if b.catalog == "" {
+			b.catalog = (&url.URL{Scheme: "sqlite", Path: filepath.Join(abs, "catalog.db")}).String()
+		}
+	}
+	if len(b.stores) == 0 || b.catalog == "" {
+		return usage("where is the deployment? Give --dir DIR, or --store and --catalog")
+	}
+	return nil
+}
+
+// layout makes the embedded directory, or says that it is not there.
+func (b *backendFlags) layout(m mode) error {
+	if b.dir == "" {
+		return nil
+	}
+	if m == modeCreate {
+		if err := os.MkdirAll(b.dir, 0o755); err != nil {
+			return fmt.Errorf("make --dir: %w", err)
+		}
+		return nil
+	}
+	info, err := os.Stat(b.dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%w: %s does not exist; start one with strandline up --dir %s", check.ErrNoDeployment, b.dir, b.dir)
+	case err != nil:
+		return fmt.Errorf("--dir: %w", err)
+	case !info.IsDir():
+		return usage("--dir %s is not a directory", b.dir)
+	}
+	return nil
+}
+
+func (b *backendFlags) openCatalog(ctx context.Context, t *tier, m mode) error {
+	u, err := url.Parse(b.catalog)
+	if err != nil || u.Scheme != "sqlite" || u.Host != "" || u.Path == "" {
+		return usage("--catalog %q: give sqlite:///path/catalog.db", b.catalog)
+	}
+	db, err := sqlite.Open(ctx, sqlite.Options{Path: u.Path, ReadOnly: m == modeRead, Create: m == modeCreate})
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, catalog.ErrNotFound) {
+		return fmt.Errorf("%w: no catalog at %s; start one with strandline up", check.ErrNoDeployment, u.Path)
+	}
+	if err != nil {
+		return err
+	}
+	t.catalog = db
+	t.closers = append(t.closers, db.Close)
+	return nil
+}
+
+func (b *backendFlags) openClass(ctx context.Context, t *tier, spec string, m mode) error {
+	class, urls, ok := strings.Cut(spec, "=")
+	if !ok || class == "" || strings.Contains(class, ":") {
+		return usage("--store %q: give CLASS=URL, for example standard=file:///data/bucket", redact(spec))
+	}
+	if _, twice := t.classes[class]; twice {
+		return usage("--store: class %q is given twice; list the buckets of a class with commas", class)
+	}
+	for raw := range strings.SplitSeq(urls, ",") {
+		driver, err := openDriver(ctx, raw, m)
+		if err != nil {
+			return err
+		}
+		store, err := objstore.New(driver, objstore.Config{})
+		if err != nil {
+			return errors.Join(err, driver.Close())
+		}
+		t.classes[class] = append(t.classes[class], store)
+		t.closers = append(t.closers, store.Close)
+	}
+	return nil
+}
+
+func openDriver(ctx context.Context, raw string, m mode) (objstore.Driver, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, usage("--store: %q is no URL", redact(raw))
+	}
+	switch u.Scheme {
+	case "file":
+		if u.Host != "" || u.Path == "" {
+			return nil, usage("--store %q: give file:///absolute/dir", redact(raw))
+		}
+		return fsstore.Open(u.Path, fsstore.Options{Create: m == modeCreate})
+	case "minio":
+		cfg, err := miniostore.ParseURL(raw)
+		if err != nil {
+			return nil, usage("--store: %w", err)
+		}
+		return miniostore.Open(ctx, cfg)
+	case "s3":
+		cfg, err := s3store.ParseURL(raw)
+		if err != nil {
+			return nil, usage("--store: %w", err)
+		}
+		return s3store.Open(ctx, cfg)
+	default:
+		return nil, usage("--store %q: the scheme is file, minio or s3", redact(raw))
+	}
+}
+
+// redact drops credentials that somebody put into a URL before it is printed.
+func redact(raw string) string {
+	at := strings.LastIndex(raw, "@")
+	if at < 0 {
+		return raw
+	}
+	return "…" + raw[at:]
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/coldload"
+	"github.com/strandline/strandline/localtier"
+	"github.com/strandline/strandline/localtier/wal"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// Exit codes are part of the interface.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitDamage      = 3
+	exitFenced      = 4 // or a lock held
+	exitUnavailable = 5 // trying again may help
+	exitNotOwner    = 6
+)
+
+// exitError carries a code; with a nil err everything was said already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error {
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// byKind is the table from kinds to exit codes: the first that matches counts.
+var byKind = []struct {
+	kind error
+	code int
+}{
+	{segment.ErrName, exitUsage},
+	{localtier.ErrNotOwner, exitNotOwner},
+	{localtier.ErrFenced, exitFenced},
+	{localtier.ErrHeld, exitFenced},
+	{wal.ErrLocked, exitFenced},
+	{catalog.ErrFenced, exitFenced},
+	{coldload.ErrLost, exitDamage},
+	{coldload.ErrCorrupt, exitDamage},
+	{segment.ErrCorrupt, exitDamage},
+	{objstore.ErrCorrupt, exitDamage},
+	{catalog.ErrCorrupt, exitDamage},
+	{localtier.ErrHalted, exitDamage},
+	{localtier.ErrBackpressure, exitUnavailable},
+	{localtier.ErrLeaseLost, exitUnavailable},
+	{localtier.ErrUnpublished, exitUnavailable},
+	{objstore.ErrUnavailable, exitUnavailable},
+	{objstore.ErrAmbiguous, exitUnavailable},
+	{catalog.ErrUnavailable, exitUnavailable},
+	{catalog.ErrAmbiguous, exitUnavailable},
+	{context.DeadlineExceeded, exitUnavailable},
+}
+
+func exitCode(err error) int {
+	var e *exitError
+	if errors.As(err, &e) {
+		return e.code
+	}
+	for _, k := range byKind {
+		if errors.Is(err, k.kind) {
+			return k.code
+		}
+	}
+	var network net.Error
+	if errors.As(err, &network) {
+		return exitUnavailable
+	}
+	return exitFailed
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// printJSON writes one indented document.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// table writes aligned columns; the first row is the head.
+func table(w io.Writer, rows [][]string) error {
+	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	for _, row := range rows {
+		if _, err := fmt.Fprintln(tw, strings.Join(row, "\t")); err != nil {
+			return err
+		}
+	}
+	return tw.Flush()
+}
+
+// progress is a bar on a terminal and nothing elsewhere. total < 0: unknown.
+func (a *app) progress(total int64, what string) *progressbar.ProgressBar {
+	if !isTerminal(a.err) || a.json {
+		return progressbar.NewOptions64(total, progressbar.OptionSetWriter(io.Discard))
+	}
+	return progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowBytes(true), progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(), progressbar.OptionSpinnerType(14))
+}
+
+func bytesText(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
+
+func countText(n int64) string { return humanize.Comma(n) }
+
+
+func num[T ~uint32 | ~uint64 | ~int64 | ~int](n T) string { return strconv.FormatInt(int64(n), 10) }
+
+// sizeFlag is a byte size written as people do: 64MiB.
+type sizeFlag int64
+
+func (s *sizeFlag) Set(text string) error {
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n > 1<<62 {
+		return fmt.Errorf("%q is no size; write it like 64MiB", text)
+	}
+	*s = sizeFlag(n)
+	return nil
+}
+
+func (s *sizeFlag) String() string { return strings.ReplaceAll(bytesText(int64(*s)), " ", "") }
+
+// Type names the value in help texts.
+func (s *sizeFlag) Type() string { return "size" }

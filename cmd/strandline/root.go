@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// streams are the process's ends; tests pass buffers.
+type streams struct {
+	in  io.Reader
+	out io.Writer
+	err io.Writer
+}
+
+// app is what every subcommand shares.
+type app struct {
+	streams
+	json     bool
+	logLevel string
+	backend  backendFlags
+}
+
+// run executes one command line and returns the exit code of design 05.
+func run(ctx context.Context, args []string, s streams) int {
+	a := &app{streams: s}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var silent *exitError
+	if !errors.As(err, &silent) || silent.err != nil {
+		fmt.Fprintf(s.err, "strandline: %v\n", err)
+	}
+	return exitCode(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "strandline",
+		Short: "A shared log tier on object storage",
+		Long: "Strandline appends rows durably to a local segment log, publishes sealed segments to an\n" +
+			"S3-compatible bucket, packs them, and reclaims what is dead. Start with: strandline up --dir ./data",
+		SilenceUsage: true, SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:              cobra.NoArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%w; see strandline %s --help", err, cmd.Name())
+	})
+	f := root.PersistentFlags()
+	f.BoolVar(&a.json, "json", false, "print JSON for machines")
+	f.StringVar(&a.logLevel, "log-level", "info", "debug, info, warn or error")
+	root.AddCommand(
+		a.upCommand(), a.appendCommand(), a.catCommand(), a.streamsCommand(), a.trimCommand(), a.rmCommand(),
+		a.statusCommand(), a.fsckCommand(), a.inspectCommand(), a.auditorCommand(),
+	)
+	for _, cmd := range root.Commands() {
+		cmd.Args = usageArgs(cmd.Args)
+	}
+	return root
+}
+
+// usageArgs gives wrong arguments the exit code of wrong usage.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if check == nil {
+			return nil
+		}
+		if err := check(cmd, args); err != nil {
+			return usage("%w; usage: %s", err, cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// fromEnvironment fills flags that were not given from STRANDLINE_<FLAG>.
+func fromEnvironment(flags *pflag.FlagSet) error {
+	var errs []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := "STRANDLINE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value, ok := os.LookupEnv(name)
+		if !ok || f.Changed || f.Name == "help" {
+			return
+		}
+		if err := flags.Set(f.Name, value); err != nil {
+			errs = append(errs, usage("environment %s: %w", name, err))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// logger writes text to a terminal and JSON elsewhere.
+func (a *app) logger() (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
+		return nil, usage("--log-level %q: give debug, info, warn or error", a.logLevel)
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if isTerminal(a.err) {
+		return slog.New(slog.NewTextHandler(a.err, opts)), nil
+	}
+	return slog.New(slog.NewJSONHandler(a.err, opts)), nil
+}

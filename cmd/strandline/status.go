@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/check"
+	"github.com/strandline/strandline/segment"
+)
+
+// statusOut is the form of status --json.
+type statusOut struct {
+	Time           time.Time              `json:"time"`
+	Deployment     segment.UUID           `json:"deployment"`
+	ReadGrace      string                 `json:"read_grace"`
+	OrphanGrace    string                 `json:"orphan_grace"`
+	Chains         []chainOut             `json:"chains"`
+	Streams        int64                  `json:"streams"`
+	DeletedStreams int64                  `json:"deleted_streams"`
+	Refs           map[string]int64       `json:"refs"`
+	Markers        map[string]markersOut  `json:"markers"`
+	Intents        map[string]int64       `json:"intents"`
+	Objects        map[string]check.Count `json:"objects"`
+	Auditors       int                    `json:"auditors"`
+}
+
+type chainOut struct {
+	Epoch       segment.Epoch `json:"epoch"`
+	Shard       segment.Shard `json:"shard"`
+	Owner       segment.UUID  `json:"owner"`
+	Address     string        `json:"address,omitempty"`
+	Term        segment.Term  `json:"term"`
+	LeaseEnd    time.Time     `json:"lease_end"`
+	NextSeq     segment.Seq   `json:"next_seq"`
+	AbsorbedEnd segment.ID    `json:"absorbed_end"`
+	Rewritten   segment.ID    `json:"rewritten"`
+	Condemned   segment.ID    `json:"condemned"`
+	Trimmed     segment.ID    `json:"trimmed"`
+	Watermark   segment.Seq   `json:"watermark_seq"`
+	Transit     int64         `json:"transit_bytes"`
+	Closed      bool          `json:"closed"`
+}
+
+type markersOut struct {
+	Standing  int64      `json:"standing"`
+	Due       int64      `json:"due"`
+	Oldest    *time.Time `json:"oldest_due,omitempty"`
+	Attempts  int64      `json:"attempts"`
+	LastError string     `json:"last_error,omitempty"`
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	var b backendFlags
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Chains with their cursors, streams, markers by duty, intents, objects by kind",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			t, err := b.open(cmd.Context(), modeRead)
+			if err != nil {
+				return err
+			}
+			defer func() { err = closing(err, t) }()
+			st, err := statusOf(cmd.Context(), t)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(st)
+			}
+			return a.printStatus(st)
+		},
+	}
+	b.register(cmd.Flags())
+	return cmd
+}
+
+func statusOf(ctx context.Context, t *tier) (*statusOut, error) {
+	st, err := t.catalog.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &statusOut{
+		Time: st.Now.UTC(), Deployment: st.Settings.Deployment,
+		ReadGrace:   st.Settings.ReadGrace.Deleting(st.Now, catalog.DefaultReadGrace).String(),
+		OrphanGrace: st.Settings.OrphanGrace.Deleting(st.Now, catalog.DefaultOrphanGrace).String(),
+		Chains:      []chainOut{}, Streams: st.Streams, DeletedStreams: st.Deleted, Auditors: st.Auditors,
+		Refs: map[string]int64{}, Markers: map[string]markersOut{}, Intents: map[string]int64{},
+	}
+	for kind, n := range st.Refs {
+		out.Refs[string(kind)] = n
+	}
+	for state, n := range st.Intents {
+		out.Intents[string(state)] = n
+	}
+	for duty, m := range st.Markers {
+		mo := markersOut{Standing: m.Standing, Due: m.Due, Attempts: m.Attempts, LastError: m.LastError}
+		if !m.Oldest.IsZero() {
+			oldest := m.Oldest.UTC()
+			mo.Oldest = &oldest
+		}
+		out.Markers[string(duty)] = mo
+	}
+	rows, err := t.catalog.Chains(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		out.Chains = append(out.Chains, chainOf(&rows[i]))
+	}
+	out.Objects, err = check.Census(ctx, t.classes)
+	return out, err
+}
+
+func chainOf(r *catalog.ChainRow) chainOut {
+	return chainOut{
+		Epoch: r.Epoch, Shard: r.Shard, Owner: r.Owner, Address: r.Address, Term: r.Term, LeaseEnd: r.LeaseEnd.UTC(),
+		NextSeq: r.NextSeq, AbsorbedEnd: r.AbsorbedEnd, Rewritten: r.Rewritten, Condemned: r.Condemned, Trimmed: r.Trimmed,
+		Watermark: r.WatermarkSeq, Transit: r.TransitBytes, Closed: r.Closed,
+	}
+}
+
+func (a *app) printStatus(st *statusOut) error {
+	fmt.Fprintf(a.out, "deployment %s, read grace %s, orphan grace %s, %d auditors\n", st.Deployment, st.ReadGrace, st.OrphanGrace, st.Auditors)
+	fmt.Fprintf(a.out, "%s streams, %s deleted\n\n", countText(st.Streams), countText(st.DeletedStreams))
+	rows := [][]string{{"CHAIN", "TERM", "LEASE", "NEXT SEQ", "TRIMMED", "CONDEMNED", "REWRITTEN", "ABSORBED", "TRANSIT"}}
+	for _, c := range st.Chains {
+		lease := "ended"
+		if left := c.LeaseEnd.Sub(st.Time); left > 0 {
+			lease = left.Round(time.Second).String()
+		}
+		rows = append(rows, []string{
+			segment.Chain{Epoch: c.Epoch, Shard: c.Shard}.String(), num(c.Term), lease, num(c.NextSeq),
+			num(c.Trimmed), num(c.Condemned), num(c.Rewritten), num(c.AbsorbedEnd), bytesText(c.Transit),
+		})
+	}
+	if err := table(a.out, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	rows = [][]string{{"OBJECTS", "COUNT", "BYTES"}}
+	for _, kind := range sorted(st.Objects) {
+		rows = append(rows, []string{kind, countText(st.Objects[kind].Objects), bytesText(st.Objects[kind].Bytes)})
+	}
+	if err := table(a.out, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	rows = [][]string{{"DUTY", "STANDING", "DUE", "OLDEST DUE", "ATTEMPTS", "LAST ERROR"}}
+	for _, duty := range sorted(st.Markers) {
+		m := st.Markers[duty]
+		oldest := "-"
+		if m.Oldest != nil {
+			oldest = m.Oldest.Sub(st.Time).Round(time.Second).String()
+		}
+		rows = append(rows, []string{duty, countText(m.Standing), countText(m.Due), oldest, countText(m.Attempts), m.LastError})
+	}
+	for _, state := range sorted(st.Intents) {
+		rows = append(rows, []string{"intent " + state, countText(st.Intents[state]), "", "", "", ""})
+	}
+	return table(a.out, rows)
+}
+
+func sorted[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// streamLine is a stream for machines.
+type streamLine struct {
+	Name     string      `json:"name"`
+	LiveFrom positionOut `json:"live_from"`
+	Last     positionOut `json:"last"`
+	Deleted  bool        `json:"deleted"`
+	Created  string      `json:"created"`
+}
+
+type positionOut struct {
+	Epoch segment.Epoch `json:"epoch"`
+	Seq   segment.Seq   `json:"seq"`
+}
+
+func lineOfStream(s *catalog.Stream) streamLine {
+	return streamLine{
+		Name: s.Name, LiveFrom: positionOut(s.LiveFrom), Last: positionOut(s.Last),
+		Deleted: s.Deleted, Created: s.Created.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
+	}
+}
+
+func (a *app) streamsCommand() *cobra.Command {
+	var b backendFlags
+	cmd := &cobra.Command{
+		Use:   "streams",
+		Short: "List streams with their first live and last positions",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			t, err := b.open(cmd.Context(), modeRead)
+			if err != nil {
+				return err
+			}
+			defer func() { err = closing(err, t) }()
+			lines := []streamLine{}
+			after := ""
+			for {
+				page, err := t.catalog.Streams(cmd.Context(), after, 1000)
+				if err != nil {
+					return err
+				}
+				for i := range page {
+					lines = append(lines, lineOfStream(&page[i]))
+					after = page[i].Name
+				}
+				if len(page) < 1000 {
+					return a.printStreams(lines)
+				}
+			}
+		},
+	}
+	b.register(cmd.Flags())
+	return cmd
+}
+
+func (a *app) printStreams(lines []streamLine) error {
+	if a.json {
+		return a.printJSON(lines)
+	}
+	rows := [][]string{{"STREAM", "LIVE FROM", "LAST", "STATE"}}
+	for _, l := range lines {
+		state := "live"
+		if l.Deleted {
+			state = "deleted"
+		}
+		rows = append(rows, []string{l.Name, segment.Pos(l.LiveFrom).String(), segment.Pos(l.Last).String(), state})
+	}
+	return table(a.out, rows)
+}
+
+func (a *app) trimCommand() *cobra.Command {
+	var b backendFlags
+	cmd := &cobra.Command{
+		Use:   "trim STREAM POS",
+		Short: "Give up a stream's rows below a position (a seq, or EPOCH.SEQ)",
+		Long: "Readers skip what is below POS at once; the auditor deletes its bytes after the graces.\n" +
+			"A position beyond the stream's last absorbed row is refused.",
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			t, err := b.open(cmd.Context(), modeWrite)
+			if err != nil {
+				return err
+			}
+			defer func() { err = closing(err, t) }()
+			epoch, err := latestEpoch(cmd.Context(), t.catalog)
+			if err != nil {
+				return err
+			}
+			pos, err := position("POS", args[1], epoch)
+			if err != nil {
+				return err
+			}
+			s, err := t.catalog.TrimStream(cmd.Context(), args[0], pos)
+			if errors.Is(err, catalog.ErrNotFound) {
+				return fmt.Errorf("stream %q: %w; see strandline streams", args[0], err)
+			}
+			if err != nil {
+				return fmt.Errorf("trim %s: %w", args[0], err)
+			}
+			return a.printStream(&s, "trimmed")
+		},
+	}
+	b.register(cmd.Flags())
+	return cmd
+}
+
+func (a *app) rmCommand() *cobra.Command {
+	var b backendFlags
+	cmd := &cobra.Command{
+		Use:   "rm STREAM",
+		Short: "Delete a stream: trim through its tip; its name goes on above if it is appended to again",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			t, err := b.open(cmd.Context(), modeWrite)
+			if err != nil {
+				return err
+			}
+			defer func() { err = closing(err, t) }()
+			s, err := t.catalog.DeleteStream(cmd.Context(), args[0])
+			if errors.Is(err, catalog.ErrNotFound) {
+				return fmt.Errorf("stream %q: %w; see strandline streams", args[0], err)
+			}
+			if err != nil {
+				return fmt.Errorf("rm %s: %w", args[0], err)
+			}
+			return a.printStream(&s, "deleted")
+		},
+	}
+	b.register(cmd.Flags())
+	return cmd
+}
+
+func (a *app) printStream(s *catalog.Stream, done string) error {
+	if a.json {
+		return a.printJSON(lineOfStream(s))
+	}
+	_, err := fmt.Fprintf(a.out, "%s: %s, live from %s, last %s\n", s.Name, done, s.LiveFrom, s.Last)
+	return err
+}

@@ -1,0 +1,114 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/coldload"
+	"github.com/strandline/strandline/localtier"
+	"github.com/strandline/strandline/localtier/wal"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// problem is RFC 9457's body with a stable code.
+type problem struct {
+	Status int    `json:"status"`
+	Code   string `json:"code"`
+	Title  string `json:"title"`
+	Detail string `json:"detail,omitempty"`
+	// Owner is where the stream's shard is served (code not-owner).
+	Owner string `json:"owner,omitempty"`
+	// First is the first seq that remains (code trimmed).
+	First *segment.Seq `json:"first,omitempty"`
+}
+
+// kinds is the table of errors on the wire: the first that matches counts. Codes are
+// part of the interface and never change.
+var kinds = []struct {
+	kind   error
+	status int
+	code   string
+}{
+	{segment.ErrName, http.StatusBadRequest, "invalid-name"},
+	{errBadRequest, http.StatusBadRequest, "invalid-request"},
+	{localtier.ErrInvalid, http.StatusBadRequest, "invalid-request"},
+	{localtier.ErrTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
+	{localtier.ErrNotOwner, http.StatusMisdirectedRequest, "not-owner"},
+	{localtier.ErrBackpressure, http.StatusServiceUnavailable, "backpressure"},
+	{localtier.ErrFenced, http.StatusServiceUnavailable, "fenced"},
+	{localtier.ErrLeaseLost, http.StatusServiceUnavailable, "lease-lost"},
+	{localtier.ErrClosed, http.StatusServiceUnavailable, "closing"},
+	{wal.ErrPoisoned, http.StatusServiceUnavailable, "poisoned"},
+	{localtier.ErrHalted, http.StatusServiceUnavailable, "halted"},
+	{wal.ErrFull, http.StatusInsufficientStorage, "disk-full"},
+	{coldload.ErrTrimmed, http.StatusGone, "trimmed"},
+	{coldload.ErrDeleted, http.StatusGone, "deleted"},
+	{coldload.ErrLost, http.StatusInternalServerError, "lost"},
+	{coldload.ErrCorrupt, http.StatusInternalServerError, "corrupt"},
+	{segment.ErrCorrupt, http.StatusInternalServerError, "corrupt"},
+	{catalog.ErrNotFound, http.StatusNotFound, "no-such-stream"},
+	{catalog.ErrBeyondTip, http.StatusConflict, "beyond-tip"},
+	{catalog.ErrUnavailable, http.StatusServiceUnavailable, "catalog-unavailable"},
+	{objstore.ErrUnavailable, http.StatusServiceUnavailable, "store-unavailable"},
+	{objstore.ErrShort, http.StatusServiceUnavailable, "store-unavailable"},
+}
+
+var errBadRequest = errors.New("bad request")
+
+// problemOf maps an error onto its answer.
+func problemOf(err error) problem {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return problem{
+			Status: http.StatusRequestEntityTooLarge, Code: "too-large", Title: "body too large",
+			Detail: "a request holds at most " + strconv.FormatInt(tooLarge.Limit, 10) + " bytes; send the rows in several",
+		}
+	}
+	p := problem{Status: http.StatusInternalServerError, Code: "internal", Title: "internal error", Detail: err.Error()}
+	for _, k := range kinds {
+		if errors.Is(err, k.kind) {
+			p.Status, p.Code, p.Title = k.status, k.code, k.kind.Error()
+			break
+		}
+	}
+	var notOwner *localtier.NotOwnerError
+	if errors.As(err, &notOwner) {
+		p.Owner = notOwner.Owner
+	}
+	var read *coldload.ReadError
+	if errors.As(err, &read) && errors.Is(err, coldload.ErrTrimmed) {
+		p.First = &read.First.Seq
+	}
+	return p
+}
+
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	if p.Status == http.StatusInternalServerError {
+		s.Logger.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", err)
+	}
+	if p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter(err))
+	}
+	writeProblem(w, p)
+}
+
+func retryAfter(err error) string {
+	after := time.Second
+	var b *localtier.BackpressureError
+	if errors.As(err, &b) {
+		after = max(after, b.RetryAfter)
+	}
+	return strconv.Itoa(int((after + time.Second - 1) / time.Second))
+}
+
+func writeProblem(w http.ResponseWriter, p problem) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // a client that went away is not our fault
+}

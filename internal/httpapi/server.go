@@ -1,0 +1,115 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/strandline/strandline/coldload"
+	"github.com/strandline/strandline/localtier"
+	"github.com/strandline/strandline/segment"
+)
+
+// Limits of a request. Each bounds memory or time that a client can take.
+const (
+	// MaxBodyBytes holds one append call; larger batches go in several.
+	MaxBodyBytes = 32 << 20
+	// MaxRequests under way at once; more are told to come back.
+	MaxRequests       = 512
+	maxHeaderBytes    = 64 << 10
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+)
+
+// Writer is what appends and the local tail of reads need.
+type Writer interface {
+	Append(ctx context.Context, stream string, rows []segment.Row, ack localtier.Ack) (localtier.Result, error)
+	Read(ctx context.Context, stream string, from, to segment.Pos) iter.Seq2[coldload.Row, error]
+	Ready() error
+}
+
+// Reader reads what is absorbed.
+type Reader interface {
+	Rows(ctx context.Context, stream string, from, to segment.Pos) iter.Seq2[coldload.Row, error]
+}
+
+// Deps of a Handler.
+type Deps struct {
+	Writer Writer // nil: reads only
+	Reader Reader
+	Epoch  segment.Epoch // of bare seqs
+	Status func(ctx context.Context) (any, error)
+	Logger *slog.Logger
+}
+
+type server struct {
+	Deps
+	slots chan struct{}
+}
+
+// Handler serves the routes.
+func Handler(d Deps) http.Handler {
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &server{Deps: d, slots: make(chan struct{}, MaxRequests)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/streams/{stream}/rows", s.append)
+	mux.HandleFunc("GET /v1/streams/{stream}/rows", s.read)
+	mux.HandleFunc("GET /v1/status", s.status)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, map[string]string{"status": "alive"}) })
+	mux.HandleFunc("GET /readyz", s.ready)
+	return s.admit(mux)
+}
+
+// NewServer is an http.Server with this package's limits on headers and time.
+// Bodies and answers may take as long as they move.
+func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: h, MaxHeaderBytes: maxHeaderBytes,
+		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	}
+}
+
+// admit bounds the requests under way.
+func (s *server) admit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
+			next.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Retry-After", "1")
+			writeProblem(w, problem{Status: http.StatusServiceUnavailable, Code: "busy", Title: "too many requests under way"})
+		}
+	})
+}
+
+func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
+	if s.Writer != nil {
+		if err := s.Writer.Ready(); err != nil {
+			writeProblem(w, problem{Status: http.StatusServiceUnavailable, Code: "not-ready", Title: "not ready", Detail: err.Error()})
+			return
+		}
+	}
+	reply(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+func (s *server) status(w http.ResponseWriter, r *http.Request) {
+	st, err := s.Status(r.Context())
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	reply(w, http.StatusOK, st)
+}
+
+func reply(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(v) // a client that went away is not our fault
+}
