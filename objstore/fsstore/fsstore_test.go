@@ -20,3 +20,7 @@ func open(t *testing.T, dir string) *fsstore.Driver {
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) objstore.Driver { return open(t, t.TempDir()) })
 }
+
+func TestStore(t *testing.T) {
+	storetest.RunStore(t, func(t *testing.T) objstore.Driver { return open(t, t.TempDir()) })
+}

@@ -21,3 +21,16 @@ func TestConformance(t *testing.T) {
 		})
 	}
 }
+
+func TestStore(t *testing.T) {
+	for name, opts := range map[string]memstore.Options{
+		"plain":    {},
+		"small":    {MinPart: 1000, MinCopy: 1000},
+		"shuffled": {PageSize: 3, Shuffle: 42, EmptyPages: true},
+		"equal":    {EqualParts: true, MaxDelete: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.RunStore(t, func(*testing.T) objstore.Driver { return memstore.New(opts) })
+		})
+	}
+}
