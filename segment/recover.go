@@ -57,8 +57,7 @@ func judgeEnd(r io.ReaderAt, size int64, u UUID, end int64) (ours bool, err erro
 		return !allZero(b), nil
 	}
 	if le.Uint32(b[16:]) != headerCRC(b, u, end) {
-		// A header torn in its own CRC still looks like a frame.
-		return plausible(b), nil
+		return plausible(b) || oneBitOff(b, u, end), nil
 	}
 	if b, err = w.at(end, FrameHeaderBytes+min(int64(le.Uint32(b)), MaxFrameBytes)); err != nil {
 		return false, err
@@ -74,6 +73,20 @@ func judgeEnd(r io.ReaderAt, size int64, u UUID, end int64) (ours bool, err erro
 		return true, f.Corruption(u, 0)
 	}
 	return true, nil
+}
+
+// oneBitOff says that a header of this segment stands here with one flipped bit:
+// not the writing of any torn write, and worth keeping whatever the bit was.
+func oneBitOff(header []byte, u UUID, off int64) bool {
+	h := [FrameHeaderBytes]byte(header)
+	for bit := range len(h) * 8 {
+		h[bit/8] ^= 1 << (bit % 8)
+		if le.Uint32(h[16:]) == headerCRC(h[:], u, off) {
+			return true
+		}
+		h[bit/8] ^= 1 << (bit % 8)
+	}
+	return false
 }
 
 // findSynced goes through every byte offset after end for a header of this
