@@ -1,0 +1,284 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// AbsorbSlot takes a published slot into the history (03 §2 step 3).
+func (d *DB) AbsorbSlot(ctx context.Context, a catalog.Absorb) (out catalog.Absorbed, err error) {
+	if err := catalog.ValidateAbsorb(&a); err != nil {
+		return out, err
+	}
+	err = d.write(ctx, "AbsorbSlot", func(t *tx) (err error) {
+		out, err = t.absorb(&a)
+		return err
+	})
+	return out, err
+}
+
+func (t *tx) absorb(a *catalog.Absorb) (catalog.Absorbed, error) {
+	s := &a.Slot
+	row, err := t.chain(s.Chain)
+	if err != nil {
+		return catalog.Absorbed{}, err
+	}
+	stood, term, err := t.stood(s, &row)
+	if err != nil {
+		return catalog.Absorbed{}, err
+	}
+	already, err := catalog.CheckAbsorb(&row, a, stood, term, t.now)
+	if err != nil || already {
+		return catalog.Absorbed{Chain: row, Already: already && err == nil}, err
+	}
+	if a.Void {
+		err = t.absorbVoid(a, &row)
+		return catalog.Absorbed{Chain: row}, err
+	}
+	out := catalog.Absorbed{}
+	if out.Inserted, out.Dead, err = t.absorbRefs(a, &row); err != nil {
+		return out, err
+	}
+	if err := t.absorbSlotRow(a, &row); err != nil {
+		return out, err
+	}
+	err = t.advanceChain(a, &row, term)
+	out.Chain = row
+	return out, err
+}
+
+// stood reads what stands at the slot's position, and the row of its term.
+func (t *tx) stood(s *catalog.SlotRow, row *catalog.ChainRow) (*catalog.SlotRow, *catalog.TermRow, error) {
+	var stood *catalog.SlotRow
+	if s.ID < row.AbsorbedEnd {
+		have, err := t.slots("SELECT "+slotCols+" FROM slot s WHERE epoch = ? AND shard = ? AND id = ?", s.Epoch, s.Shard, int64(s.ID))
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(have) == 1 {
+			stood = &have[0]
+		}
+	}
+	var term *catalog.TermRow
+	err := t.query("SELECT epoch, shard, term, owner, first, last, last_seq FROM term WHERE epoch = ? AND shard = ? AND term = ?", func(scan scanFunc) error {
+		r, err := scanTerm(scan)
+		term = &r
+		return err
+	}, s.Epoch, s.Shard, s.Term)
+	return stood, term, err
+}
+
+// absorbVoid: only absorbed_end moves. A slot that may hold rows keeps a parked
+// marker, which nothing passes, until a person accepts the loss.
+func (t *tx) absorbVoid(a *catalog.Absorb, row *catalog.ChainRow) error {
+	s := a.Slot
+	s.Void = true
+	if err := t.insertSlot(&s, a.Key, false); err != nil {
+		return err
+	}
+	detail := fmt.Sprintf("%s: segment %s term %d: %s", a.Key, s.UUID, s.Term, a.Reason)
+	if a.HoldsRows() {
+		if err := t.arm(catalog.DutySettle, catalog.SettleID(s.Chain, s.ID), a.Class, parked.Sub(t.now)); err != nil {
+			return err
+		}
+		if err := t.exec("UPDATE marker SET last_error = ? WHERE duty = ? AND id = ?",
+			"void: "+a.Reason, string(catalog.DutySettle), catalog.SettleID(s.Chain, s.ID)); err != nil {
+			return err
+		}
+	}
+	row.AbsorbedEnd++
+	if err := t.audit("void", s.Chain.String(), detail); err != nil {
+		return err
+	}
+	return t.putChain(row)
+}
+
+// parked is the due time of a marker that waits for a person.
+var parked = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func (t *tx) insertSlot(s *catalog.SlotRow, key string, owed bool) error {
+	return t.exec("INSERT INTO slot VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		s.Epoch, s.Shard, int64(s.ID), int64(s.First), int64(s.Next), s.Bytes, s.UUID[:], s.Prev[:], int64(s.Digest), int64(s.Term),
+		nanos(s.Sealed), s.Closed, s.Void, key, owed)
+}
+
+// absorbSlotRow records the slot and, where its topology settles, arms its marker.
+func (t *tx) absorbSlotRow(a *catalog.Absorb, row *catalog.ChainRow) error {
+	s := &a.Slot
+	settle, err := t.settles(s.Epoch)
+	if err != nil {
+		return err
+	}
+	if err := t.insertSlot(s, a.Key, settle); err != nil || !settle {
+		return err
+	}
+	row.TransitBytes += s.Bytes
+	if row.TransitSince.IsZero() {
+		row.TransitSince = s.Sealed
+	}
+	return t.arm(catalog.DutySettle, catalog.SettleID(s.Chain, s.ID), a.Class, 0)
+}
+
+func (t *tx) settles(e segment.Epoch) (settle bool, err error) {
+	ok, err := t.one("SELECT settle FROM topology WHERE epoch = ?", []any{e}, &settle)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: epoch %d has chains and no topology; run fsck", catalog.ErrCorrupt, e)
+	}
+	return settle, err
+}
+
+// advanceChain moves the chain's cursors, consumers and term over the slot.
+func (t *tx) advanceChain(a *catalog.Absorb, row *catalog.ChainRow, term *catalog.TermRow) error {
+	s := &a.Slot
+	row.AbsorbedEnd, row.LastUUID, row.LastTerm, row.NextSeq = s.ID+1, s.UUID, s.Term, s.Next
+	row.Closed = s.Closed
+	before := catalog.SlowestCursor(row.Consumers)
+	row.Consumers = catalog.MergeConsumers(row.Consumers, a.Consumers)
+	if before != catalog.SlowestCursor(row.Consumers) {
+		grace, err := t.grace()
+		if err != nil {
+			return err
+		}
+		if err := t.arm(catalog.DutyTrimCheck, catalog.ChainID(row.Chain), "", time.Duration(grace)); err != nil {
+			return err
+		}
+	}
+	if term == nil { // the catalog lost the acquire, not the slot
+		nobody := segment.UUID{}
+		term = &catalog.TermRow{Owner: nobody}
+	}
+	first := term.First
+	if first == 0 {
+		first = s.ID
+	}
+	if err := t.exec(`INSERT INTO term VALUES (?, ?, ?, ?, ?, ?, ?)
+ ON CONFLICT (epoch, shard, term) DO UPDATE SET first = excluded.first, last = excluded.last, last_seq = excluded.last_seq`,
+		s.Epoch, s.Shard, s.Term, term.Owner[:], first, s.ID, s.Next-1); err != nil {
+		return err
+	}
+	return t.putChain(row)
+}
+
+// absorbRefs inserts one ref per chunk that is not wholly dead, and moves the
+// streams' tips.
+func (t *tx) absorbRefs(a *catalog.Absorb, row *catalog.ChainRow) (inserted, dead int, err error) {
+	if len(a.Refs) == 0 {
+		return 0, 0, nil
+	}
+	streams, err := t.upsertStreams(a)
+	if err != nil {
+		return 0, 0, err
+	}
+	live := make([]catalog.Ref, 0, len(a.Refs))
+	for i := range a.Refs {
+		r := a.Refs[i]
+		s := streams[r.Stream]
+		if !s.Last.Less(r.FirstPos()) {
+			return 0, 0, catalog.Conflict("AbsorbSlot", "tip of stream "+r.Stream, "below "+r.FirstPos().String(), s.Last)
+		}
+		r.StreamID, r.PrevLast = s.ID, s.Last
+		s.Last = r.LastPos()
+		if r.Dead(catalog.EffectiveLiveFrom(s.LiveFrom, row.Chain, row.WatermarkSeq)) {
+			dead++
+			continue
+		}
+		s.Deleted = false // listed again; what lay below live_from stays dead
+		r.Key, r.Class = a.Key, a.Class
+		live = append(live, r)
+	}
+	if err := t.moveTips(streams, a.Slot.Shard); err != nil || len(live) == 0 {
+		return 0, dead, err
+	}
+	slices.SortFunc(live, func(x, y catalog.Ref) int { // the order of the table: fewer page visits
+		if x.StreamID != y.StreamID {
+			return int(min(max(x.StreamID-y.StreamID, -1), 1))
+		}
+		return x.FirstPos().Compare(y.FirstPos())
+	})
+	obj, err := t.object(&live[0])
+	if err != nil {
+		return 0, dead, err
+	}
+	return len(live), dead, t.insertRefs(live, func(*catalog.Ref) int64 { return obj })
+}
+
+// upsertStreams returns the slot's streams by name; one name has one id for ever.
+func (t *tx) upsertStreams(a *catalog.Absorb) (map[string]*catalog.Stream, error) {
+	names := make([]string, 0, len(a.Refs))
+	for i := range a.Refs { // sorted: one look at the neighbour drops repeats
+		if n := a.Refs[i].Stream; len(names) == 0 || names[len(names)-1] != n {
+			names = append(names, n)
+		}
+	}
+	out := make(map[string]*catalog.Stream, len(names))
+	if err := t.streamsNamed(names, out); err != nil {
+		return nil, err
+	}
+	missing := names[:0]
+	for _, n := range names {
+		if out[n] == nil {
+			missing = append(missing, n)
+		}
+	}
+	if len(missing) == 0 {
+		return out, nil
+	}
+	if err := t.createStreams(missing); err != nil {
+		return nil, err
+	}
+	return out, t.streamsNamed(missing, out)
+}
+
+func (t *tx) streamsNamed(names []string, out map[string]*catalog.Stream) error {
+	set, err := jsonArg(names)
+	if err != nil {
+		return err
+	}
+	return t.query("SELECT "+streamCols+" FROM json_each(?) j CROSS JOIN stream s ON s.name = j.value", func(scan scanFunc) error {
+		s, err := scanStream(scan)
+		out[s.Name] = &s
+		return err
+	}, set)
+}
+
+func (t *tx) createStreams(names []string) error {
+	rows := make([][3]any, len(names))
+	for i, n := range names {
+		k, err := segment.ParseKey(segment.StreamKey(n, 1, 1, 0))
+		if err != nil {
+			return catalog.Invalid("AbsorbSlot", "stream %q: %v", n, err)
+		}
+		rows[i] = [3]any{n, k.StreamHash, 0}
+	}
+	set, err := jsonArg(rows)
+	if err != nil {
+		return err
+	}
+	return t.exec(`INSERT INTO stream (name, live_epoch, live_seq, last_epoch, last_seq, last_shard, deleted, created, hash)
+ SELECT j.value ->> 0, 0, 0, 0, 0, 0, 0, ?2, j.value ->> 1 FROM json_each(?1) j`, set, nanos(t.now))
+}
+
+// moveTips writes the streams' last positions, in one statement.
+func (t *tx) moveTips(streams map[string]*catalog.Stream, shard segment.Shard) error {
+	rows := make([][4]int64, 0, len(streams))
+	for _, s := range streams {
+		deleted := int64(0)
+		if s.Deleted {
+			deleted = 1
+		}
+		rows = append(rows, [4]int64{s.ID, int64(s.Last.Epoch), int64(s.Last.Seq), deleted})
+	}
+	slices.SortFunc(rows, func(x, y [4]int64) int { return int(min(max(x[0]-y[0], -1), 1)) })
+	set, err := jsonArg(rows)
+	if err != nil {
+		return err
+	}
+	return t.exec(`UPDATE stream SET last_epoch = n.epoch, last_seq = n.seq, last_shard = ?2, deleted = n.deleted
+ FROM (SELECT j.value ->> 0 AS id, j.value ->> 1 AS epoch, j.value ->> 2 AS seq, j.value ->> 3 AS deleted FROM json_each(?1) j) n
+ WHERE stream.id = n.id`, set, shard)
+}

@@ -1,0 +1,196 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+const (
+	settingDeployment  = "deployment"
+	settingReadGrace   = "read-grace"
+	settingOrphanGrace = "orphan-grace"
+)
+
+// Now is the clock that all verbs of this database judge by.
+func (d *DB) Now(ctx context.Context) (time.Time, error) {
+	if err := ctx.Err(); err != nil {
+		return time.Time{}, mapError("Now", err)
+	}
+	return d.clock(), nil
+}
+
+// settings reads what stands; a deployment of Nil means never initialised.
+func (t *tx) settings() (catalog.Settings, error) {
+	out := catalog.Settings{Schema: schemaVersion}
+	err := t.query("SELECT name, value, old, effective FROM settings", func(scan scanFunc) error {
+		var name string
+		var value any
+		var old, effective int64
+		if err := scan(&name, &value, &old, &effective); err != nil {
+			return err
+		}
+		switch v := value.(type) {
+		case []byte:
+			if name == settingDeployment && len(v) == len(out.Deployment) {
+				copy(out.Deployment[:], v)
+				return nil
+			}
+		case int64:
+			m := catalog.Margin{Seeded: true, Value: time.Duration(v), Old: time.Duration(old), Effective: at(effective)}
+			switch name {
+			case settingReadGrace:
+				out.ReadGrace = m
+				return nil
+			case settingOrphanGrace:
+				out.OrphanGrace = m
+				return nil
+			}
+		}
+		return fmt.Errorf("%w: setting %q does not decode", catalog.ErrCorrupt, name)
+	})
+	return out, err
+}
+
+func (t *tx) initialised() (catalog.Settings, error) {
+	s, err := t.settings()
+	if err == nil && s.Deployment == (segment.UUID{}) {
+		err = fmt.Errorf("%w: this catalog was never initialised; run `strandline init`", catalog.ErrNotFound)
+	}
+	return s, err
+}
+
+// Settings is what stands.
+func (d *DB) Settings(ctx context.Context) (out catalog.Settings, err error) {
+	err = d.read(ctx, "Settings", func(t *tx) (err error) {
+		out, err = t.initialised()
+		return err
+	})
+	return out, err
+}
+
+// Init names the deployment, once.
+func (d *DB) Init(ctx context.Context, deployment segment.UUID) (out catalog.Settings, err error) {
+	if deployment == (segment.UUID{}) {
+		return out, catalog.Invalid("Init", "no deployment id")
+	}
+	err = d.write(ctx, "Init", func(t *tx) error {
+		if err := t.exec("INSERT INTO settings VALUES (?, ?, 0, 0) ON CONFLICT DO NOTHING", settingDeployment, deployment[:]); err != nil {
+			return err
+		}
+		out, err = t.settings()
+		return err
+	})
+	return out, err
+}
+
+// SeedReadGrace sets the read grace unless somebody did.
+func (d *DB) SeedReadGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
+	return d.seed(ctx, settingReadGrace, v, catalog.LeastReadGrace, func(s *catalog.Settings) catalog.Margin { return s.ReadGrace })
+}
+
+// SeedOrphanGrace sets the orphan grace unless somebody did.
+func (d *DB) SeedOrphanGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
+	return d.seed(ctx, settingOrphanGrace, v, catalog.LeastOrphanGrace, func(s *catalog.Settings) catalog.Margin { return s.OrphanGrace })
+}
+
+func (d *DB) seed(ctx context.Context, name string, v, least time.Duration, get func(*catalog.Settings) catalog.Margin) (out catalog.Margin, err error) {
+	if v < least {
+		return out, catalog.Invalid("Seed", "%s of %v is below the least, %v", name, v, least)
+	}
+	err = d.write(ctx, "Seed "+name, func(t *tx) error {
+		// The first value is in force at once: deleters waited the default until now, and
+		// readers relied on the least.
+		if err := t.exec("INSERT INTO settings VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", name, int64(v), int64(v), nanos(t.now)); err != nil {
+			return err
+		}
+		s, err := t.settings()
+		out = get(&s)
+		return err
+	})
+	return out, err
+}
+
+const topologyCols = "epoch, shards, class, buckets, settle, state"
+
+func (t *tx) topologies(where string, args ...any) ([]catalog.Topology, error) {
+	var out []catalog.Topology
+	err := t.query("SELECT "+topologyCols+" FROM topology "+where+" ORDER BY epoch", func(scan scanFunc) error {
+		var r catalog.Topology
+		var buckets string
+		if err := scan(&r.Epoch, &r.Shards, (*string)(&r.Class), &buckets, &r.Settle, (*string)(&r.State)); err != nil {
+			return err
+		}
+		out = append(out, r)
+		return fromJSON(fmt.Sprintf("buckets of epoch %d", r.Epoch), buckets, &out[len(out)-1].Buckets)
+	}, args...)
+	return out, err
+}
+
+// Topologies lists all epochs, oldest first.
+func (d *DB) Topologies(ctx context.Context) (out []catalog.Topology, err error) {
+	err = d.read(ctx, "Topologies", func(t *tx) (err error) {
+		out, err = t.topologies("")
+		return err
+	})
+	return out, err
+}
+
+// EnsureTopology creates an epoch and its chains, or returns what stands.
+func (d *DB) EnsureTopology(ctx context.Context, want catalog.Topology) (out catalog.Topology, err error) {
+	if err := catalog.ValidateTopology(&want); err != nil {
+		return out, err
+	}
+	err = d.write(ctx, "EnsureTopology", func(t *tx) error {
+		have, err := t.topologies("WHERE epoch = ?", want.Epoch)
+		if err != nil {
+			return err
+		}
+		if len(have) == 1 {
+			out = have[0]
+			return catalog.CheckTopology(&want, &out)
+		}
+		out = want
+		out.Buckets = slices.Clone(want.Buckets)
+		return t.createTopology(&out)
+	})
+	return out, err
+}
+
+func (t *tx) createTopology(r *catalog.Topology) error {
+	buckets, err := jsonArg(r.Buckets)
+	if err != nil {
+		return err
+	}
+	if err := t.exec("INSERT INTO topology ("+topologyCols+") VALUES (?, ?, ?, ?, ?, ?)",
+		r.Epoch, r.Shards, string(r.Class), buckets, r.Settle, string(r.State)); err != nil {
+		return err
+	}
+	nobody := segment.UUID{}
+	return t.exec(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?2)
+INSERT INTO chain SELECT ?1, i, ?3, '', 0, 0, 0, 1, ?3, 0, 1, 1, 1, 0, 1, 0, 0, '[]', 0, 0, 1 FROM n`, r.Epoch, r.Shards, nobody[:])
+}
+
+// RegisterAuditor renews one lease, forgets those that ran out, and counts.
+func (d *DB) RegisterAuditor(ctx context.Context, id string, lease time.Duration) (live int, err error) {
+	if id == "" || lease <= 0 {
+		return 0, catalog.Invalid("RegisterAuditor", "id %q, lease %v", id, lease)
+	}
+	err = d.write(ctx, "RegisterAuditor", func(t *tx) error {
+		e1 := t.exec("INSERT INTO auditor VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET lease_end = excluded.lease_end", id, nanos(t.now.Add(lease)))
+		e2 := t.exec("DELETE FROM auditor WHERE lease_end <= ?", nanos(t.now))
+		_, e3 := t.one("SELECT COUNT(*) FROM auditor", nil, &live)
+		return errors.Join(e1, e2, e3)
+	})
+	return live, err
+}
+
+// Audit appends a row.
+func (d *DB) Audit(ctx context.Context, kind, subject, detail string) error {
+	return d.write(ctx, "Audit", func(t *tx) error { return t.audit(kind, subject, detail) })
+}

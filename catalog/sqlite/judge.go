@@ -1,0 +1,347 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// Liveness returns all refs that name a key. An error says nothing about the key.
+func (d *DB) Liveness(ctx context.Context, key string) (out []catalog.LiveRef, err error) {
+	if key == "" {
+		return nil, catalog.Invalid("Liveness", "no key")
+	}
+	err = d.read(ctx, "Liveness", func(t *tx) error {
+		if err := t.checkKinds("Liveness"); err != nil {
+			return err
+		}
+		out, err = t.refs("SELECT "+refCols+` FROM object o CROSS JOIN ref r ON r.object = o.id LEFT JOIN stream s ON s.id = r.stream
+ LEFT JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard WHERE o.key = ? ORDER BY r.stream, r.epoch, r.first`, key)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Confirm starts a reap-check's read grace.
+func (d *DB) Confirm(ctx context.Context, m catalog.MarkerRef) error {
+	if m.Duty != catalog.DutyReapCheck {
+		return catalog.Invalid("Confirm", "marker of duty %q", string(m.Duty))
+	}
+	return d.write(ctx, "Confirm", func(t *tx) error {
+		grace, err := t.grace()
+		if err != nil {
+			return err
+		}
+		v, err := t.version()
+		if err != nil {
+			return err
+		}
+		n, err := t.execN(`UPDATE marker SET version = ?, confirmed_at = ?, due = ?, lease_owner = '', lease_end = 0, attempts = 0, last_error = ''
+ WHERE duty = ? AND id = ? AND version = ?`, v, nanos(t.now), nanos(t.now)+grace, string(m.Duty), m.ID, m.Version)
+		if err != nil || n == 1 {
+			return err
+		}
+		return t.movedOn("Confirm", m)
+	})
+}
+
+// movedOn is the conflict of a marker that is not at its version.
+func (t *tx) movedOn(verb string, m catalog.MarkerRef) error {
+	have, _, err := t.marker(m.Duty, m.ID)
+	if err != nil {
+		return err
+	}
+	stands := "none"
+	if have != nil {
+		stands = fmt.Sprintf("version %d", have.Version)
+	}
+	return catalog.Conflict(verb, fmt.Sprintf("marker %s %s", m.Duty, m.ID), fmt.Sprintf("version %d", m.Version), stands)
+}
+
+// CondemnKey condemns a settled key for a confirmed reap-check. From here nobody
+// commits the key again; a crash before the delete leaves the marker, which comes
+// back to a key that is condemned already.
+func (d *DB) CondemnKey(ctx context.Context, m catalog.MarkerRef) error {
+	return d.write(ctx, "CondemnKey", func(t *tx) error {
+		if err := t.checkKinds("CondemnKey"); err != nil {
+			return err
+		}
+		stands, confirmed, err := t.marker(m.Duty, m.ID)
+		if err != nil {
+			return err
+		}
+		named, err := t.named(m.ID)
+		if err != nil {
+			return err
+		}
+		in, err := t.intent(m.ID)
+		if err != nil {
+			return err
+		}
+		grace, err := t.grace()
+		if err != nil {
+			return err
+		}
+		if err := catalog.CheckCondemnKey(m, stands, confirmed.Add(time.Duration(grace)), t.now, named, in); err != nil {
+			return err
+		}
+		if in != nil {
+			return nil // condemned or burned before
+		}
+		return t.putIntent(&catalog.Intent{
+			Key: m.ID, Class: stands.Class, Serves: string(m.Duty) + ":" + m.ID,
+			Announced: t.now, Deadline: t.now, State: catalog.IntentCondemned, Changed: t.now,
+		})
+	})
+}
+
+// BurnKey records that condemned keys are deleted: all of them, or none.
+func (d *DB) BurnKey(ctx context.Context, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	return d.write(ctx, "BurnKey", func(t *tx) error {
+		set, err := jsonArg(keys)
+		if err != nil {
+			return err
+		}
+		if err := t.checkBurn(keys, set); err != nil {
+			return err
+		}
+		if err := t.burn(set); err != nil {
+			return err
+		}
+		return t.exec("DELETE FROM marker WHERE duty = ? AND id IN (SELECT value FROM json_each(?))", string(catalog.DutyReapCheck), set)
+	})
+}
+
+// checkBurn: every key is condemned, or burned already (a lost answer).
+func (t *tx) checkBurn(keys []string, set string) error {
+	state := make(map[string]string, len(keys))
+	if err := t.query("SELECT key, state FROM intent WHERE key IN (SELECT value FROM json_each(?))", func(scan scanFunc) error {
+		var k, s string
+		err := scan(&k, &s)
+		state[k] = s
+		return err
+	}, set); err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if s := state[k]; s != string(catalog.IntentCondemned) && s != string(catalog.IntentBurned) {
+			if s == "" {
+				s = "no intent"
+			}
+			return catalog.Conflict("BurnKey", "state of "+k, catalog.IntentCondemned, s)
+		}
+	}
+	return nil
+}
+
+// burn turns the condemned ones of a set to burned, and arms their last look: a
+// request that was sent before the delete may land after it.
+func (t *tx) burn(set string) error {
+	var ms []armed
+	if err := t.query("SELECT key, class FROM intent WHERE state = 'condemned' AND key IN (SELECT value FROM json_each(?))", func(scan scanFunc) error {
+		var a armed
+		err := scan(&a.id, (*string)(&a.class))
+		ms = append(ms, a)
+		return err
+	}, set); err != nil {
+		return err
+	}
+	if err := t.exec("UPDATE intent SET state = 'burned', changed = ?, uploads = '[]' WHERE state = 'condemned' AND key IN (SELECT value FROM json_each(?))", nanos(t.now), set); err != nil {
+		return err
+	}
+	return t.armAll(catalog.DutyOrphan, ms, catalog.BurnDelay)
+}
+
+// BurnIntent is BurnKey for the judge: uploads and object are gone.
+func (d *DB) BurnIntent(ctx context.Context, key string) error {
+	return d.write(ctx, "BurnIntent", func(t *tx) error {
+		set, err := jsonArg([]string{key})
+		if err != nil {
+			return err
+		}
+		if err := t.checkBurn([]string{key}, set); err != nil {
+			return err
+		}
+		return t.burn(set)
+	})
+}
+
+// CondemnIntent is the judge's first step (03 §8).
+func (d *DB) CondemnIntent(ctx context.Context, m catalog.MarkerRef) (v catalog.Verdict, out catalog.Intent, err error) {
+	if m.Duty != catalog.DutyOrphan {
+		return "", out, catalog.Invalid("CondemnIntent", "marker of duty %q", string(m.Duty))
+	}
+	err = d.write(ctx, "CondemnIntent", func(t *tx) error {
+		if err := t.checkKinds("CondemnIntent"); err != nil {
+			return err
+		}
+		in, err := t.intent(m.ID)
+		if err != nil {
+			return err
+		}
+		if in == nil {
+			v = catalog.Gone
+			return t.resolve(m)
+		}
+		v, err = t.judge(m, in)
+		out = *in
+		return err
+	})
+	if err != nil {
+		return "", catalog.Intent{}, err
+	}
+	return v, out, nil
+}
+
+func (t *tx) judge(m catalog.MarkerRef, in *catalog.Intent) (catalog.Verdict, error) {
+	if in.State != catalog.IntentStanding {
+		return catalog.Condemned, nil
+	}
+	stands, _, err := t.marker(m.Duty, m.ID)
+	if err != nil {
+		return "", err
+	}
+	if stands == nil || stands.Version != m.Version {
+		return "", t.movedOn("CondemnIntent", m) // announced again meanwhile
+	}
+	named, err := t.named(in.Key)
+	if err != nil {
+		return "", err
+	}
+	watcher, _, err := t.marker(catalog.DutyReapCheck, in.Key)
+	if err != nil {
+		return "", err
+	}
+	if named > 0 || watcher != nil {
+		return catalog.Named, t.dropIntent(in.Key)
+	}
+	grace, err := t.orphanGrace()
+	if err != nil {
+		return "", err
+	}
+	if when := catalog.JudgeAt(in, grace); t.now.Before(when) {
+		return catalog.NotYet, t.postpone(m, when.Sub(t.now), "")
+	}
+	in.State, in.Changed = catalog.IntentCondemned, t.now
+	return catalog.Condemned, t.putIntent(in)
+}
+
+// RemoveIntent forgets a burned key that nobody can derive any more (03 §8 step 4).
+func (d *DB) RemoveIntent(ctx context.Context, key string) (removed bool, err error) {
+	err = d.write(ctx, "RemoveIntent", func(t *tx) error {
+		if err := t.checkKinds("RemoveIntent"); err != nil {
+			return err
+		}
+		in, err := t.intent(key)
+		if err != nil {
+			return err
+		}
+		if in == nil {
+			removed = true
+			return nil
+		}
+		if in.State != catalog.IntentBurned {
+			return catalog.Conflict("RemoveIntent", "state of "+key, catalog.IntentBurned, in.State)
+		}
+		again := in.Changed.Add(catalog.BurnDelay)
+		derivable := true
+		if !t.now.Before(again) {
+			again = t.now.Add(catalog.BurnDelay)
+			if derivable, err = t.derivable(key); err != nil {
+				return err
+			}
+		}
+		if removed = !derivable; removed {
+			return t.dropIntent(key)
+		}
+		return t.arm(catalog.DutyOrphan, key, in.Class, again.Sub(t.now))
+	})
+	if err != nil {
+		return false, err
+	}
+	return removed, nil
+}
+
+// derivable says whether a job might come to this key again. Of keys whose shape
+// nothing here derives, nobody knows: they stay.
+func (t *tx) derivable(key string) (bool, error) {
+	k, err := segment.ParseKey(key)
+	switch {
+	case err != nil:
+		return true, nil //nolint:nilerr // an unknown shape is kept, not an error
+	case k.Kind == segment.KeyStream:
+		return t.streamKeyDerivable(k)
+	case k.Kind == segment.KeyPack:
+		return t.packKeyDerivable(k)
+	}
+	return true, nil
+}
+
+func (t *tx) streamKeyDerivable(k segment.Key) (bool, error) {
+	streams, err := t.streamsOfKey(k)
+	if err != nil {
+		return true, err
+	}
+	for _, id := range streams {
+		at, err := t.refs(selectRefs+"WHERE r.stream = ? AND r.epoch = ? AND r.first = ?", id, k.Chain.Epoch, int64(k.First))
+		if err != nil {
+			return true, err
+		}
+		if len(at) == 1 && catalog.StreamKeyDerivable(k, &at[0].Ref, at[0].LiveFrom) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// streamsOfKey: a long name stands in the key as its hash only.
+func (t *tx) streamsOfKey(k segment.Key) (ids []int64, err error) {
+	where, arg := "name = ?", k.Stream
+	if k.Stream == "" {
+		where, arg = "hash = ? AND hash <> ''", k.StreamHash
+	}
+	err = t.query("SELECT id, name FROM stream WHERE "+where, func(scan scanFunc) error {
+		var id int64
+		var name string
+		err := scan(&id, &name)
+		if k.IsOf(name) {
+			ids = append(ids, id)
+		}
+		return err
+	}, arg)
+	return ids, err
+}
+
+func (t *tx) packKeyDerivable(k segment.Key) (bool, error) {
+	row, err := t.chain(k.Chain)
+	if errors.Is(err, catalog.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	// All revisions of a range begin with its bare key.
+	bare := segment.PackKey(k.Chain, k.ID, k.LastID, 0)
+	var others []segment.Key
+	err = t.query("SELECT key FROM object WHERE key >= ? AND key < ?", func(scan scanFunc) error {
+		var s string
+		if err := scan(&s); err != nil {
+			return err
+		}
+		if o, err := segment.ParseKey(s); err == nil {
+			others = append(others, o)
+		}
+		return nil
+	}, bare, bare+"\x7f")
+	return catalog.PackKeyDerivable(k, &row, others), err
+}

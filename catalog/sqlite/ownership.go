@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// AcquireChain is the compare-and-set on a chain's term.
+func (d *DB) AcquireChain(ctx context.Context, a catalog.Acquire) (row catalog.ChainRow, err error) {
+	err = d.write(ctx, "AcquireChain", func(t *tx) (err error) {
+		if row, err = t.chain(a.Chain); err != nil {
+			return err
+		}
+		if err := catalog.CheckAcquire(&row, &a, t.now); err != nil {
+			return err
+		}
+		if row.Owner != a.Owner && row.Owner != (segment.UUID{}) {
+			if err := t.audit("takeover", a.Chain.String(), fmt.Sprintf("term %d: %s takes over from %s", row.Term+1, a.Owner, row.Owner)); err != nil {
+				return err
+			}
+		}
+		row.Term++
+		row.Owner, row.Address, row.LeaseEnd = a.Owner, a.Address, t.now.Add(a.Lease)
+		if err := t.exec("INSERT INTO term VALUES (?, ?, ?, ?, 0, 0, 0)", row.Epoch, row.Shard, row.Term, row.Owner[:]); err != nil {
+			return err
+		}
+		return t.putChain(&row)
+	})
+	return row, err
+}
+
+// RenewChain extends the lease of its owner.
+func (d *DB) RenewChain(ctx context.Context, c segment.Chain, owner segment.UUID, term segment.Term, lease time.Duration) (catalog.ChainRow, error) {
+	if lease <= 0 {
+		return catalog.ChainRow{}, catalog.Invalid("RenewChain", "lease %v", lease)
+	}
+	return d.lease(ctx, "RenewChain", c, owner, term, lease)
+}
+
+// ReleaseChain ends the lease; the owner stays, and may resume.
+func (d *DB) ReleaseChain(ctx context.Context, c segment.Chain, owner segment.UUID, term segment.Term) error {
+	_, err := d.lease(ctx, "ReleaseChain", c, owner, term, 0)
+	return err
+}
+
+func (d *DB) lease(ctx context.Context, verb string, c segment.Chain, owner segment.UUID, term segment.Term, lease time.Duration) (row catalog.ChainRow, err error) {
+	err = d.write(ctx, verb, func(t *tx) (err error) {
+		if row, err = t.chain(c); err != nil {
+			return err
+		}
+		if err := catalog.CheckOwner(verb, &row, owner, term); err != nil {
+			return err
+		}
+		row.LeaseEnd = t.now.Add(lease)
+		return t.putChain(&row)
+	})
+	return row, err
+}
+
+// Chain is one row.
+func (d *DB) Chain(ctx context.Context, c segment.Chain) (row catalog.ChainRow, err error) {
+	err = d.read(ctx, "Chain", func(t *tx) (err error) {
+		row, err = t.chain(c)
+		return err
+	})
+	return row, err
+}
+
+// Chains lists all rows by (epoch, shard).
+func (d *DB) Chains(ctx context.Context) (out []catalog.ChainRow, err error) {
+	err = d.read(ctx, "Chains", func(t *tx) error {
+		return t.query("SELECT "+chainCols+" FROM chain ORDER BY epoch, shard", func(scan scanFunc) error {
+			r, err := scanChain(scan)
+			out = append(out, r)
+			return err
+		})
+	})
+	return out, err
+}
+
+// Terms lists a chain's terms.
+func (d *DB) Terms(ctx context.Context, c segment.Chain) (out []catalog.TermRow, err error) {
+	err = d.read(ctx, "Terms", func(t *tx) error {
+		return t.query("SELECT epoch, shard, term, owner, first, last, last_seq FROM term WHERE epoch = ? AND shard = ? ORDER BY term", func(scan scanFunc) error {
+			r, err := scanTerm(scan)
+			out = append(out, r)
+			return err
+		}, c.Epoch, c.Shard)
+	})
+	return out, err
+}
+
+func scanTerm(scan scanFunc) (r catalog.TermRow, err error) {
+	err = scan(&r.Epoch, &r.Shard, &r.Term, &r.Owner, &r.First, &r.Last, &r.LastSeq)
+	return r, err
+}

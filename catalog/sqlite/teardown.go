@@ -1,0 +1,169 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// TrimStream raises a stream's live_from and arms its teardown.
+func (d *DB) TrimStream(ctx context.Context, name string, pos segment.Pos) (catalog.Stream, error) {
+	return d.trimStream(ctx, "TrimStream", name, func(s *catalog.Stream) (segment.Pos, bool, error) {
+		return pos, s.Deleted, catalog.CheckTrimPos(s, pos)
+	})
+}
+
+// DeleteStream trims through the tip and lists the stream as deleted.
+func (d *DB) DeleteStream(ctx context.Context, name string) (catalog.Stream, error) {
+	return d.trimStream(ctx, "DeleteStream", name, func(s *catalog.Stream) (segment.Pos, bool, error) {
+		return s.Last.Next(), true, nil
+	})
+}
+
+func (d *DB) trimStream(ctx context.Context, verb, name string, decide func(*catalog.Stream) (segment.Pos, bool, error)) (s catalog.Stream, err error) {
+	err = d.write(ctx, verb, func(t *tx) (err error) {
+		if s, _, err = t.streamBy("name = ?", name); err != nil {
+			return err
+		}
+		pos, deleted, err := decide(&s)
+		if err != nil {
+			return err
+		}
+		if s.LiveFrom.Less(pos) { // never lowered (I6)
+			s.LiveFrom = pos
+		}
+		s.Deleted = deleted
+		if err := t.exec("UPDATE stream SET live_epoch = ?, live_seq = ?, deleted = ? WHERE id = ?",
+			int64(s.LiveFrom.Epoch), int64(s.LiveFrom.Seq), s.Deleted, s.ID); err != nil {
+			return err
+		}
+		return t.arm(catalog.DutyTeardown, catalog.StreamID(s.ID), "", 0)
+	})
+	return s, err
+}
+
+// WalkStream returns the next page of a stream's dead refs. Retired ones are gone,
+// so the next call goes on where this one ended.
+func (d *DB) WalkStream(ctx context.Context, streamID int64, limit int) (w catalog.WalkPage, err error) {
+	err = d.read(ctx, "WalkStream", func(t *tx) error {
+		if err := t.checkKinds("WalkStream"); err != nil {
+			return err
+		}
+		if w.Stream, w.LiveFrom, err = t.streamBy("id = ?", streamID); err != nil {
+			return err
+		}
+		return t.query(selectRefs+"WHERE r.stream = ? ORDER BY r.epoch, r.first", func(scan scanFunc) error {
+			l, err := scanRef(scan)
+			if err != nil {
+				return err
+			}
+			switch {
+			case l.Dead(l.LiveFrom) && len(w.Dead) == page(limit):
+				w.More = true
+				return errStop
+			case l.Dead(l.LiveFrom):
+				w.Dead = append(w.Dead, l.Ref)
+				return nil
+			case l.Straddles(l.LiveFrom):
+				w.Straddle = &l.Ref
+			}
+			return errStop // the first live one: all behind it lie higher
+		}, streamID)
+	})
+	if err != nil {
+		return catalog.WalkPage{}, err
+	}
+	return w, nil
+}
+
+// ArmWatchers arms what will look at the objects of refs that are about to go.
+func (d *DB) ArmWatchers(ctx context.Context, refs []catalog.Ref) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	return d.write(ctx, "ArmWatchers", func(t *tx) error {
+		for i := range refs {
+			if !refs[i].Kind.Known() {
+				return catalog.ErrUnknownKind("ArmWatchers", refs[i].Kind, refs[i].Key)
+			}
+		}
+		if err := t.watchSettled(refs); err != nil {
+			return err
+		}
+		return t.slotsDue(keysOf(refs, isSlot), false)
+	})
+}
+
+func isSlot(r *catalog.Ref) bool { return r.Kind == catalog.RefSlot }
+
+// slotsDue makes the settle markers of slots due, those that still owe one.
+// unnamed: only of slots that no ref names any more.
+func (t *tx) slotsDue(keys []string, unnamed bool) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	var slots []catalog.SlotRow
+	for _, key := range keys {
+		k, err := segment.ParseKey(key)
+		if err != nil || k.Kind != segment.KeySlot {
+			return catalog.ErrUnknownKind("slots due", catalog.RefSlot, key)
+		}
+		slots = append(slots, catalog.SlotRow{Chain: k.Chain, ID: k.ID})
+	}
+	rows := make([][3]any, len(slots))
+	for i, s := range slots {
+		rows[i] = [3]any{catalog.SettleID(s.Chain, s.ID), keys[i], 0}
+	}
+	set, err := jsonArg(rows)
+	if err != nil {
+		return err
+	}
+	v, err := t.version()
+	if err != nil {
+		return err
+	}
+	return t.exec(`UPDATE marker SET version = ?1, due = MIN(marker.due, ?2) FROM (SELECT j.value ->> 0 AS id, j.value ->> 1 AS key FROM json_each(?3) j) n
+ WHERE marker.duty = 'settle' AND marker.id = n.id
+ AND (NOT ?4 OR NOT EXISTS (SELECT 1 FROM object o JOIN ref r ON r.object = o.id WHERE o.key = n.key))`, v, nanos(t.now), set, unnamed)
+}
+
+// RetireRefs deletes dead refs that stand as they were seen; others are left.
+func (d *DB) RetireRefs(ctx context.Context, refs []catalog.Ref) (retired int, err error) {
+	if len(refs) == 0 {
+		return 0, nil
+	}
+	err = d.write(ctx, "RetireRefs", func(t *tx) error {
+		if err := t.checkKinds("RetireRefs"); err != nil {
+			return err
+		}
+		have, err := t.standing(refs)
+		if err != nil {
+			return err
+		}
+		var gone []catalog.Ref
+		for i := range refs {
+			l, ok := have[idOf(&refs[i])]
+			if ok && l.Same(&refs[i]) && l.Dead(l.LiveFrom) {
+				gone = append(gone, l.Ref)
+				delete(have, idOf(&refs[i])) // named twice, counted once
+			}
+		}
+		if len(gone) == 0 {
+			return nil
+		}
+		if err := t.deleteRefs(gone); err != nil {
+			return err
+		}
+		if err := t.dropObjects(gone); err != nil {
+			return err
+		}
+		retired = len(gone)
+		// The object row is gone with its last ref, so "no ref names it" is plain to see.
+		return t.slotsDue(keysOf(gone, isSlot), true)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return retired, nil
+}

@@ -1,0 +1,207 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// AdvanceRewritten is the trim-check's first step (03 §7).
+func (d *DB) AdvanceRewritten(ctx context.Context, c segment.Chain, consumerHoldMax int64) (row catalog.ChainRow, err error) {
+	err = d.write(ctx, "AdvanceRewritten", func(t *tx) (err error) {
+		if row, err = t.chain(c); err != nil {
+			return err
+		}
+		in, err := t.rewrittenInput(row, consumerHoldMax)
+		if err != nil {
+			return err
+		}
+		to := catalog.NextRewritten(in)
+		if to == row.Rewritten {
+			return nil
+		}
+		row.Rewritten = to
+		return t.putChain(&row)
+	})
+	return row, err
+}
+
+func (t *tx) rewrittenInput(row catalog.ChainRow, holdMax int64) (in catalog.RewrittenInput, err error) {
+	in.Row = row
+	if in.Settle, err = t.settles(row.Epoch); err != nil {
+		return in, err
+	}
+	prefix := catalog.ChainID(row.Chain)
+	var id string
+	standing, err := t.one("SELECT id FROM marker WHERE duty = 'settle' AND id > ? AND id < ? ORDER BY id LIMIT 1", []any{prefix + ".", prefix + "/"}, &id)
+	if err != nil {
+		return in, err
+	}
+	if standing {
+		if _, in.Earliest, err = catalog.ParseSettleID(id); err != nil {
+			return in, err
+		}
+	}
+	slowest := catalog.SlowestCursor(row.Consumers)
+	if !slowest.OK || slowest.Seq+1 >= row.NextSeq {
+		return in, nil
+	}
+	return in, t.consumerHold(&in, slowest.Seq, holdMax)
+}
+
+// consumerHold finds the slot of the slowest consumer's next row, and how far back
+// its hold may reach; holdMax of 0 or less sets no bound.
+func (t *tx) consumerHold(in *catalog.RewrittenInput, cursor segment.Seq, holdMax int64) error {
+	row := &in.Row
+	in.HoldFloor = row.AbsorbedEnd
+	if holdMax <= 0 {
+		in.HoldFloor = 0
+	}
+	var bytes int64
+	return t.query("SELECT id, next, bytes, void FROM slot WHERE epoch = ? AND shard = ? AND id >= ? ORDER BY id DESC", func(scan scanFunc) error {
+		var id segment.ID
+		var next segment.Seq
+		var n int64
+		var void bool
+		if err := scan(&id, &next, &n, &void); err != nil {
+			return err
+		}
+		if !void && next <= cursor+1 {
+			return errStop // this slot and those before it are acknowledged
+		}
+		if bytes += n; bytes <= holdMax && in.HoldFloor != 0 {
+			in.HoldFloor = id
+		}
+		if !void {
+			in.Slowest = id
+		}
+		return nil
+	}, row.Epoch, row.Shard, int64(row.Rewritten))
+}
+
+// DueSlots is the look of the trim-check's second step: what may be deleted now.
+func (d *DB) DueSlots(ctx context.Context, c segment.Chain, limit int) (p catalog.TrimPlan, err error) {
+	err = d.read(ctx, "DueSlots", func(t *tx) error {
+		p, err = t.dueSlots(c, limit)
+		return err
+	})
+	if err != nil {
+		return catalog.TrimPlan{}, err
+	}
+	return p, nil
+}
+
+func (t *tx) dueSlots(c segment.Chain, limit int) (p catalog.TrimPlan, err error) {
+	p.Now = t.now
+	if err := t.checkKinds("DueSlots"); err != nil {
+		return p, err
+	}
+	if p.Chain, err = t.chain(c); err != nil {
+		return p, err
+	}
+	grace, err := t.grace()
+	if err != nil {
+		return p, err
+	}
+	p.Due = catalog.SlotsDue(&p.Chain, time.Duration(grace), t.now)
+	if p.Slots, err = t.slots("SELECT "+slotCols+" FROM slot s WHERE epoch = ? AND shard = ? AND id >= ? AND id < ? ORDER BY id LIMIT ?",
+		c.Epoch, c.Shard, int64(p.Chain.Trimmed), int64(p.Chain.Condemned), page(limit)); err != nil {
+		return p, err
+	}
+	p.Named, err = t.namedSlots(c, p.Chain.Trimmed, p.Chain.Condemned)
+	return p, err
+}
+
+// namedSlots are refs that name a slot in [from, to): at most a page of them, one is
+// enough to stop.
+func (t *tx) namedSlots(c segment.Chain, from, to segment.ID) ([]catalog.Ref, error) {
+	live, err := t.refs("SELECT "+refCols+` FROM slot w CROSS JOIN object o ON o.key = w.key CROSS JOIN ref r ON r.object = o.id
+ LEFT JOIN stream s ON s.id = r.stream LEFT JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard
+ WHERE w.epoch = ? AND w.shard = ? AND w.id >= ? AND w.id < ? LIMIT 100`, c.Epoch, c.Shard, int64(from), int64(to))
+	return plainRefs(live), err
+}
+
+// AdvanceTrim moves trimmed over slots that are deleted from every bucket.
+func (d *DB) AdvanceTrim(ctx context.Context, c segment.Chain, from, to segment.ID) (row catalog.ChainRow, err error) {
+	err = d.write(ctx, "AdvanceTrim", func(t *tx) (err error) {
+		if err := t.checkKinds("AdvanceTrim"); err != nil {
+			return err
+		}
+		if row, err = t.chain(c); err != nil {
+			return err
+		}
+		grace, err := t.grace()
+		if err != nil {
+			return err
+		}
+		if err := catalog.CheckAdvanceTrim(&row, from, to, time.Duration(grace), t.now); err != nil {
+			return err
+		}
+		named, err := t.namedSlots(c, from, to)
+		if err != nil {
+			return err
+		}
+		if len(named) > 0 {
+			return catalog.Conflict("AdvanceTrim", "refs", fmt.Sprintf("none that names a slot of %s below %d", c, to), fmt.Sprintf("%s names %s", named[0].FirstPos(), named[0].Key))
+		}
+		row.Trimmed = to
+		// The chain's last slot stays: its seal time and UUID say where the chain stands.
+		if err := t.exec("DELETE FROM slot WHERE epoch = ? AND shard = ? AND id < ? AND id < ?", c.Epoch, c.Shard, int64(to), int64(row.AbsorbedEnd)-1); err != nil {
+			return err
+		}
+		return t.putChain(&row)
+	})
+	return row, err
+}
+
+// CondemnSlots is the trim-check's third step, and the next arm with it.
+func (d *DB) CondemnSlots(ctx context.Context, m catalog.MarkerRef, c segment.Chain, expect, to segment.ID) (row catalog.ChainRow, err error) {
+	if m.Duty != catalog.DutyTrimCheck || m.ID != catalog.ChainID(c) {
+		return row, catalog.Invalid("CondemnSlots", "marker %s %s is not the trim-check of chain %s", m.Duty, m.ID, c)
+	}
+	err = d.write(ctx, "CondemnSlots", func(t *tx) (err error) {
+		if row, err = t.chain(c); err != nil {
+			return err
+		}
+		if err := catalog.CheckCondemnSlots(&row, expect, to); err != nil {
+			return err
+		}
+		grace, err := t.grace()
+		if err != nil {
+			return err
+		}
+		v, err := t.version()
+		if err != nil {
+			return err
+		}
+		n, err := t.execN("UPDATE marker SET version = ?, due = ?, lease_owner = '', lease_end = 0, attempts = 0, last_error = '' WHERE duty = ? AND id = ? AND version = ?",
+			v, nanos(t.now)+grace, string(m.Duty), m.ID, m.Version)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return t.movedOn("CondemnSlots", m)
+		}
+		row.Condemned, row.CondemnedAt = to, t.now
+		return t.putChain(&row)
+	})
+	return row, err
+}
+
+// AdvanceJournal moves the number of a chain's next trim record.
+func (d *DB) AdvanceJournal(ctx context.Context, c segment.Chain, n uint64) error {
+	return d.write(ctx, "AdvanceJournal", func(t *tx) error {
+		row, err := t.chain(c)
+		if err != nil {
+			return err
+		}
+		if row.TrimJournal != n {
+			return catalog.Conflict("AdvanceJournal", "trim journal of chain "+c.String(), n, row.TrimJournal)
+		}
+		row.TrimJournal++
+		return t.putChain(&row)
+	})
+}

@@ -1,0 +1,153 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+
+	"github.com/strandline/strandline/catalog"
+)
+
+// conn is one connection with its prepared statements. One goroutine at a time.
+type conn struct {
+	raw   *sql.Conn
+	stmts map[string]*sql.Stmt
+}
+
+func (c *conn) close() error {
+	var errs []error
+	for _, s := range c.stmts {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, c.raw.Close())...)
+}
+
+func (c *conn) pragma(ctx context.Context, p string) error {
+	_, err := c.raw.ExecContext(ctx, "PRAGMA "+p)
+	return mapError("pragma "+p, err)
+}
+
+func (c *conn) userVersion(ctx context.Context) (int, error) {
+	var v int
+	err := c.raw.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v)
+	return v, mapError("schema version", err)
+}
+
+func (c *conn) stmt(ctx context.Context, q string) (*sql.Stmt, error) {
+	if s, ok := c.stmts[q]; ok {
+		return s, nil
+	}
+	s, err := c.raw.PrepareContext(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	c.stmts[q] = s // texts are constants of this package: a bounded set
+	return s, nil
+}
+
+// snapshot runs fn in a deferred transaction: one state for all its statements.
+func (c *conn) snapshot(ctx context.Context, now time.Time, fn func(*tx) error) error {
+	t := &tx{ctx: ctx, c: c, now: now}
+	if err := t.exec("BEGIN"); err != nil {
+		return err
+	}
+	err := fn(t)
+	// The end of a snapshot must not be cut short, or the connection keeps it.
+	t.ctx = context.WithoutCancel(ctx)
+	return errors.Join(err, t.exec("ROLLBACK"))
+}
+
+// tx is what a verb works with: one connection within a transaction, and the one
+// moment at which the verb judges all ages.
+type tx struct {
+	ctx context.Context
+	c   *conn
+	now time.Time
+}
+
+func (t *tx) exec(q string, args ...any) error {
+	_, err := t.execN(q, args...)
+	return err
+}
+
+// execN returns the number of rows changed.
+func (t *tx) execN(q string, args ...any) (int64, error) {
+	s, err := t.c.stmt(t.ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	res, err := s.ExecContext(t.ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// errStop ends a query early, without an error.
+var errStop = errors.New("stop")
+
+// query calls row for every row; errStop from it ends the query.
+func (t *tx) query(q string, row func(scan func(...any) error) error, args ...any) (err error) {
+	s, err := t.c.stmt(t.ctx, q)
+	if err != nil {
+		return err
+	}
+	rows, err := s.QueryContext(t.ctx, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := row(rows.Scan); errors.Is(err, errStop) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// one reads at most one row; ok is false if there is none.
+func (t *tx) one(q string, args []any, dest ...any) (ok bool, err error) {
+	err = t.query(q, func(scan func(...any) error) error {
+		ok = true
+		return errors.Join(scan(dest...), nil)
+	}, args...)
+	return ok && err == nil, err
+}
+
+// jsonArg passes a set of any size as one argument, for json_each.
+func jsonArg(v any) (string, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("argument: %w", err)
+	}
+	return string(b), nil
+}
+
+func fromJSON(what, s string, v any) error {
+	if err := json.Unmarshal([]byte(s), v); err != nil {
+		return fmt.Errorf("%w: %s %q does not decode: %w", catalog.ErrCorrupt, what, s, err)
+	}
+	return nil
+}
+
+// nanos and at: 0 is no time.
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func at(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns).UTC()
+}
