@@ -13,8 +13,8 @@ import (
 // no continuation; so a page is the iterator's first answer, and the token is the last
 // key that was returned: this store's listings are ordered.
 func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, limit int) (objstore.Page, error) {
-	if limit <= 0 || limit > s3wire.MaxList {
-		limit = s3wire.MaxList
+	if err := s3wire.CheckList(prefix, limit); err != nil {
+		return objstore.Page{}, err
 	}
 	ctx, ex := s3wire.NewExchange(ctx, s3wire.List)
 	owner := false

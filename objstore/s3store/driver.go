@@ -88,8 +88,13 @@ func newClient(loaded aws.Config, cfg Config, endpoint string, transport *s3wire
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.DisableLogOutputChecksumValidationSkipped = true
-		// No deadline on the client: the context of each call has one.
-		o.HTTPClient = &http.Client{Transport: transport}
+		// The transport asks for 100 Continue where it matters, and waits for it.
+		o.ContinueHeaderThresholdBytes = -1
+		// No deadline on the client: the context of each call has one. Redirects are not
+		// followed: they mean a wrong region, and a signature is for one host.
+		o.HTTPClient = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}}
 	})
 }
 

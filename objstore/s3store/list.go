@@ -14,8 +14,8 @@ import (
 
 // List returns one page.
 func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, limit int) (objstore.Page, error) {
-	if limit <= 0 || limit > s3wire.MaxList {
-		limit = s3wire.MaxList
+	if err := s3wire.CheckList(prefix, limit); err != nil {
+		return objstore.Page{}, err
 	}
 	full := d.space.Full(prefix)
 	in := &s3.ListObjectsV2Input{

@@ -74,7 +74,7 @@ func DeleteResults(ex *Exchange, asked []string, space Space) ([]objstore.Delete
 		fate[d.Key] = nil
 	}
 	for _, e := range doc.Errors {
-		fate[e.Key] = keyError(e.Key, e.Code, e.Message, space)
+		fate[e.Key] = keyError(e.Key, e.Code, ex.discreet(e.Message), space)
 	}
 	out := make([]objstore.DeleteResult, len(asked))
 	for i, key := range asked {

@@ -3,6 +3,7 @@ package s3wire
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 )
 
@@ -65,9 +66,10 @@ type Exchange struct {
 	IfNoneMatch, IfMatch bool
 
 	mu        sync.Mutex
-	attempted bool // the request reached the transport
-	connected bool // a connection was had: from here on the request may have arrived
-	status    int  // 0: no answer
+	accessKey string // in the request's signature; stores quote it in messages
+	attempted bool   // the request reached the transport
+	connected bool   // a connection was had: from here on the request may have arrived
+	status    int    // 0: no answer
 	header    http.Header
 	code      string // <Code> of an error document, also one inside a 200
 	message   string
@@ -112,9 +114,10 @@ func (ex *Exchange) Document() []byte {
 
 // begin forgets an earlier request of the same call (a listing that the client
 // library continued by itself).
-func (ex *Exchange) begin() {
+func (ex *Exchange) begin(req *http.Request) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
+	ex.accessKey = accessKeyOf(req)
 	ex.attempted, ex.connected, ex.status = true, false, 0
 	ex.header, ex.document, ex.bad = nil, nil, nil
 	ex.code, ex.message, ex.requestID = "", "", ""
@@ -138,7 +141,7 @@ func (ex *Exchange) answered(resp *http.Response) {
 func (ex *Exchange) refused(doc errorDocument) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	ex.code, ex.message = doc.Code, doc.Message
+	ex.code, ex.message = doc.Code, ex.discreet(doc.Message)
 	if doc.RequestID != "" {
 		ex.requestID = doc.RequestID
 	}
@@ -154,4 +157,22 @@ func (ex *Exchange) notAnAnswer(err error) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	ex.bad = err
+}
+
+// discreet takes the access key out of a store's message.
+func (ex *Exchange) discreet(message string) string {
+	if ex.accessKey == "" {
+		return message
+	}
+	return strings.ReplaceAll(message, ex.accessKey, "***")
+}
+
+// accessKeyOf reads the access key from a signature: "… Credential=KEY/date/…".
+func accessKeyOf(req *http.Request) string {
+	_, rest, ok := strings.Cut(req.Header.Get("Authorization"), "Credential=")
+	key, _, ok2 := strings.Cut(rest, "/")
+	if !ok || !ok2 {
+		return ""
+	}
+	return key
 }

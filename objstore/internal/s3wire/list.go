@@ -21,6 +21,14 @@ type listDocument struct {
 	}
 }
 
+// CheckList refuses pages that S3 does not have.
+func CheckList(prefix string, limit int) error {
+	if limit < 1 || limit > MaxList {
+		return Invalid(List, prefix, fmt.Errorf("a page of %d keys: from 1 to %d", limit, MaxList))
+	}
+	return nil
+}
+
 // Page is one page of a listing as it stands in the answer.
 type Page struct {
 	Objects []objstore.Info // keys stripped of the prefix

@@ -119,9 +119,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if ex == nil || isSession(req) {
 		return t.http.RoundTrip(req)
 	}
-	ex.begin()
+	ex.begin(req)
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { ex.gotConn() }}
 	req = req.Clone(httptrace.WithClientTrace(req.Context(), trace))
+	// aws-sdk-go-v2 leaves the version unset, and net/http then sends Expect without
+	// waiting for what it expects.
+	req.Proto, req.ProtoMajor, req.ProtoMinor = "HTTP/1.1", 1, 1
 	if conditional(req) && req.ContentLength >= expectThreshold {
 		req.Header.Set("Expect", "100-continue")
 	}

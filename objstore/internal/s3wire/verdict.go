@@ -83,6 +83,9 @@ func (ex *Exchange) judgeAnswer() (kind error, hint string) {
 }
 
 func (ex *Exchange) judgeStatus() (kind error, hint string) {
+	if ex.status < http.StatusMultipleChoices {
+		return ex.unknown(), "" // an error inside a 200, of a code that we do not know
+	}
 	switch ex.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return objstore.ErrDenied, "check the credentials and what they may do in this bucket"

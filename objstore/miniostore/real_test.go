@@ -1,0 +1,15 @@
+//go:build unix
+
+package miniostore
+
+import (
+	"os"
+	"testing"
+
+	"github.com/strandline/strandline/internal/realstore"
+	"github.com/strandline/strandline/objstore/internal/s3test"
+)
+
+func TestMain(m *testing.M) { os.Exit(realstore.Main(m)) }
+
+func TestReal(t *testing.T) { s3test.Real(t, openTarget) }
