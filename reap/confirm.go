@@ -13,7 +13,7 @@ import (
 func (r *Reaper) confirm(ctx context.Context, m catalog.Marker) (Outcome, error) {
 	err := r.cat.Confirm(ctx, m.MarkerRef)
 	if errors.Is(err, catalog.ErrConflict) {
-		return ArmedSince, nil
+		return ArmedSince, r.cat.Postpone(ctx, m.MarkerRef, 0, "") // ends our lease on it
 	}
 	// Crash here: the confirmed marker stands one grace out, and its probe looks again.
 	return Confirmed, err

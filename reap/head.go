@@ -26,12 +26,12 @@ const (
 // HeadStore is what the head needs of a bucket; *objstore.Store is one.
 type HeadStore interface {
 	ReadAll(ctx context.Context, key string, limit int64) ([]byte, objstore.Info, error)
+	Head(ctx context.Context, key string) (objstore.Info, error)
 	PutIfMatch(ctx context.Context, key string, body []byte, etag string) (objstore.Info, error)
 }
 
 // HeadCatalog is the row that a head is held against.
 type HeadCatalog interface {
-	Now(ctx context.Context) (time.Time, error)
 	Chain(ctx context.Context, c segment.Chain) (catalog.ChainRow, error)
 }
 
@@ -55,40 +55,52 @@ func readHead(ctx context.Context, store HeadStore, chain segment.Chain) (*segme
 // WriteHead brings the chain's head up to its row. The head never goes back: it is
 // read first and the row after it, so a row that is behind was rolled back; and it
 // is replaced only if it still is what was read. A head that is up to date is left.
-func WriteHead(ctx context.Context, store HeadStore, cat HeadCatalog, chain segment.Chain) error {
+// written is the store's clock at a write of ours, zero if there was none to do.
+func WriteHead(ctx context.Context, store HeadStore, cat HeadCatalog, chain segment.Chain) (written time.Time, err error) {
 	var last error
 	for range headTries {
 		head, etag, err := readHead(ctx, store, chain)
 		if err != nil {
-			return err
+			return time.Time{}, err
 		}
 		row, err := cat.Chain(ctx, chain)
 		if err != nil {
-			return err
+			return time.Time{}, err
 		}
 		if err := checkRollback(head, &row); err != nil {
-			return err
+			return time.Time{}, err
 		}
 		next := headOf(&row)
 		if head != nil && sameHead(head, next) {
-			return nil
+			return time.Time{}, nil
 		}
-		next.Nonce = uuid.NewString()
-		body, err := segment.EncodeHead(next)
-		if err != nil {
-			return err
-		}
-		// Crash here, or a lost answer: the next look reads what stands and decides anew.
-		_, err = store.PutIfMatch(ctx, segment.HeadKey(chain), body, etag)
-		if err == nil {
-			return nil
-		}
-		if !lostRace(err) {
-			return fmt.Errorf("write head of %s: %w", chain, err)
+		written, err := putHead(ctx, store, chain, next, etag)
+		if err == nil || !lostRace(err) {
+			return written, err
 		}
 		last = err
 	}
-	return fmt.Errorf("write head of %s, %d times in vain: %w", chain, headTries, last)
+	return time.Time{}, fmt.Errorf("write head of %s, %d times in vain: %w", chain, headTries, last)
+}
+
+// putHead replaces the head whose ETag was read, or creates it.
+func putHead(ctx context.Context, store HeadStore, chain segment.Chain, next *segment.Head, etag string) (time.Time, error) {
+	next.Nonce = uuid.NewString()
+	body, err := segment.EncodeHead(next)
+	if err != nil {
+		return time.Time{}, err
+	}
+	// Crash here, or a lost answer: the next look reads what stands and decides anew.
+	info, err := store.PutIfMatch(ctx, segment.HeadKey(chain), body, etag)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("write head of %s: %w", chain, err)
+	}
+	if info.Modified.IsZero() { // S3 says it on a HEAD only
+		if info, err = store.Head(ctx, segment.HeadKey(chain)); err != nil {
+			return time.Time{}, nil //nolint:nilerr // the head stands; its time is a by-product
+		}
+	}
+	return info.Modified, nil
 }
 
 func lostRace(err error) bool {

@@ -42,6 +42,7 @@ type Catalog interface {
 	Confirm(ctx context.Context, m catalog.MarkerRef) error
 	Arm(ctx context.Context, d catalog.Duty, id string, class segment.Class, in time.Duration) error
 	Resolve(ctx context.Context, m catalog.MarkerRef) error
+	Postpone(ctx context.Context, m catalog.MarkerRef, in time.Duration, cause string) error
 	Audit(ctx context.Context, kind, subject, detail string) error
 }
 

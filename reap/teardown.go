@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/objstore"
@@ -31,6 +32,7 @@ type WalkCatalog interface {
 	ArmWatchers(ctx context.Context, refs []catalog.Ref) error
 	RetireRefs(ctx context.Context, refs []catalog.Ref) (int, error)
 	Resolve(ctx context.Context, m catalog.MarkerRef) error
+	Postpone(ctx context.Context, m catalog.MarkerRef, in time.Duration, cause string) error
 }
 
 // Walker runs teardowns: after a stream's live_from rose, its dead refs are retired.
@@ -112,7 +114,7 @@ func (w *Walker) walk(ctx context.Context, journaled catalog.Stream, res *WalkRe
 		}
 		if page.Stream.LiveFrom != journaled.LiveFrom {
 			res.Outcome = WalkArmed // that trim's own run journals it first
-			return nil
+			return w.cat.Postpone(ctx, res.Marker.MarkerRef, 0, "")
 		}
 		if err := w.armPage(ctx, page); err != nil {
 			return fmt.Errorf("walk %q: arm: %w", journaled.Name, err)

@@ -31,11 +31,15 @@ type TrimReport struct {
 	Deleted   int // slots gone from every bucket of the set
 	Condemned int // slots condemned by this run
 	Chain     catalog.ChainRow
+	// StoreTime is the store's clock at this run's write of the head, DatabaseTime
+	// the catalog's right after it; zero without a write.
+	StoreTime, DatabaseTime time.Time
 }
 
 // TrimCatalog is what the slots' check needs of the catalog.
 type TrimCatalog interface {
 	HeadCatalog
+	Now(ctx context.Context) (time.Time, error)
 	Settings(ctx context.Context) (catalog.Settings, error)
 	Topologies(ctx context.Context) ([]catalog.Topology, error)
 	AdvanceRewritten(ctx context.Context, c segment.Chain, consumerHoldMax int64) (catalog.ChainRow, error)
@@ -138,7 +142,7 @@ func (t *Trimmer) deleteDue(ctx context.Context, at place, r *TrimReport) error 
 		if !headWritten {
 			// Crash before it: nothing is deleted yet. After it: the bucket alone says
 			// what may be missing, which a rebuild relies on.
-			if err := WriteHead(ctx, at.set.First(), t.cat, at.chain); err != nil {
+			if err := t.writeHead(ctx, at.set.First(), at.chain, r); err != nil {
 				return err
 			}
 			headWritten = true
@@ -190,7 +194,7 @@ func (t *Trimmer) conclude(ctx context.Context, m catalog.Marker, store HeadStor
 	row, err := t.cat.CondemnSlots(ctx, m.MarkerRef, chain, from, to)
 	if errors.Is(err, catalog.ErrConflict) {
 		r.Outcome = TrimArmed // another check came first, or an arm: it is due again
-		return nil
+		return t.cat.Postpone(ctx, m.MarkerRef, 0, "")
 	}
 	if err != nil {
 		return fmt.Errorf("condemn slots of %s: %w", chain, err)
@@ -198,7 +202,21 @@ func (t *Trimmer) conclude(ctx context.Context, m catalog.Marker, store HeadStor
 	// Crash here: condemned in the row, not yet in the head. The next check writes
 	// the head before its first delete.
 	r.Chain, r.Outcome, r.Condemned = row, TrimCondemned, int(to-from)
-	return WriteHead(ctx, store, t.cat, chain)
+	return t.writeHead(ctx, store, chain, r)
+}
+
+// writeHead brings the head up to the row, and notes both clocks.
+func (t *Trimmer) writeHead(ctx context.Context, store HeadStore, chain segment.Chain, r *TrimReport) error {
+	written, err := WriteHead(ctx, store, t.cat, chain)
+	if err != nil || written.IsZero() {
+		return err
+	}
+	now, err := t.cat.Now(ctx)
+	if err != nil {
+		return err
+	}
+	r.StoreTime, r.DatabaseTime = written, now
+	return nil
 }
 
 // waitOut leaves the marker due when the condemned slots' grace ends; an early run

@@ -1,0 +1,149 @@
+package auditor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/strandline/strandline/absorb"
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/orphan"
+	"github.com/strandline/strandline/reap"
+	"github.com/strandline/strandline/segment"
+	"github.com/strandline/strandline/settle"
+)
+
+// Settler settles one batch of a chain; *settle.Settler is one.
+type Settler interface {
+	RunOnce(ctx context.Context, chain segment.Chain, owner string) (settle.Report, error)
+}
+
+// Deps are what an auditor works with; none has a default but Wait.
+type Deps struct {
+	ID      string // of this process, in leases; never that of another
+	Catalog catalog.Catalog
+	Classes objstore.Classes
+	Settler Settler
+	Logger  *slog.Logger
+	Clock   func() time.Time // the process's, with its monotonic reading (time.Now)
+	// Wait returns when d has passed by Clock, or early, with its error, when ctx
+	// ends. Default: a timer.
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// Auditor runs the duties. Run and Once may not overlap in one value.
+type Auditor struct {
+	Deps
+	cfg    Config
+	duties []duty
+	ledger *ledger
+	guard  *guard
+	del    *orphan.Deleter
+
+	absorber absorb.Checker
+	trimmer  *reap.Trimmer
+	reaper   *reap.Reaper
+	walker   *reap.Walker
+	judge    *orphan.Judge
+	sweeper  *orphan.Sweeper
+
+	mu       sync.Mutex // failures, chains, ensured, met
+	failures map[string]error
+	chains   map[segment.Chain]pause
+	ensured  time.Time
+	met      map[catalog.MarkerRef]int
+}
+
+// pause is a chain whose settle failed: it is left alone until then.
+type pause struct {
+	fails int
+	until time.Time
+}
+
+// New checks and wires all duties.
+func New(d Deps, cfg Config) (*Auditor, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if d.ID == "" || d.Catalog == nil || d.Settler == nil || d.Logger == nil || d.Clock == nil || len(d.Classes) == 0 {
+		return nil, errors.New("auditor: Deps has an empty field: give all but Wait")
+	}
+	if d.Wait == nil {
+		d.Wait = wait
+	}
+	cfg = cfg.withDefaults()
+	del := orphan.NewDeleter(d.Classes)
+	if cfg.DryRun {
+		del = orphan.NewDryRun(d.Classes)
+	}
+	a := &Auditor{
+		Deps: d, cfg: cfg, ledger: newLedger(), del: del,
+		guard:    &guard{cat: d.Catalog, classes: d.Classes, clock: d.Clock, log: d.Logger},
+		absorber: absorb.Checker{Catalog: d.Catalog, Classes: d.Classes},
+		trimmer:  reap.NewTrimmer(d.Catalog, d.Classes, del, cfg.ConsumerHoldMax),
+		reaper:   reap.New(d.Catalog, d.Classes, del),
+		walker:   reap.NewWalker(d.Catalog, d.Classes, del),
+		judge:    orphan.NewJudge(d.Catalog, d.Classes, del),
+		sweeper:  orphan.NewSweeper(d.Catalog, d.Classes, del, cfg.Sweep),
+		failures: map[string]error{}, chains: map[segment.Chain]pause{}, met: map[catalog.MarkerRef]int{},
+	}
+	a.duties = a.wire()
+	return a, nil
+}
+
+// Summary is what was done so far.
+func (a *Auditor) Summary() Summary {
+	s := a.ledger.snapshot()
+	s.DryRun = a.del.Lines()
+	return s
+}
+
+// wait is the timer behind Deps.Wait.
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// duty is one kind of work. run does what is due now, once, and says how many
+// items it got done.
+type duty struct {
+	name    catalog.Duty
+	deletes bool // objects: the guard is asked before
+	run     func(ctx context.Context) (worked int, err error)
+}
+
+// wire lists the duties in the order of the data's way.
+func (a *Auditor) wire() []duty {
+	all := []duty{
+		{catalog.DutyAbsorbCheck, false, a.runAbsorb},
+		{catalog.DutySettle, false, a.runSettle},
+		{catalog.DutyTeardown, false, a.runTeardown},
+		{catalog.DutyTrimCheck, true, a.runTrim},
+		{catalog.DutyReapCheck, true, a.runReap},
+		{catalog.DutyOrphan, true, a.runOrphan},
+		{catalog.DutySweep, true, a.runSweep},
+	}
+	if len(a.cfg.Duties) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(d duty) bool { return !slices.Contains(a.cfg.Duties, string(d.name)) })
+}
+
+func dutyNames() []string {
+	return []string{
+		string(catalog.DutyAbsorbCheck), string(catalog.DutySettle), string(catalog.DutyTeardown), string(catalog.DutyTrimCheck),
+		string(catalog.DutyReapCheck), string(catalog.DutyOrphan), string(catalog.DutySweep),
+	}
+}
+
+func known(duty string) bool { return slices.Contains(dutyNames(), duty) }

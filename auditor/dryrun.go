@@ -1,0 +1,59 @@
+package auditor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+)
+
+// dryRun tells what the deleting duties would do with what is due, and why the
+// rest stays. It takes no marker and changes nothing.
+func (a *Auditor) dryRun(ctx context.Context) error {
+	now, err := a.Catalog.Now(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.guard.rolledBack(ctx); err != nil {
+		return err
+	}
+	var errs []error
+	for _, d := range a.duties {
+		switch d.name {
+		case catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutySweep:
+			errs = append(errs, a.dryDuty(ctx, d.name, now))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Auditor) dryDuty(ctx context.Context, d catalog.Duty, now time.Time) error {
+	var due []catalog.Marker
+	err := a.markersOf(ctx, d, func(m catalog.Marker) {
+		switch {
+		case m.Due.After(now):
+			a.del.Stays(m.Class, m.ID, string(d)+" looks at it at "+m.Due.UTC().Format(time.RFC3339))
+		case len(due) < a.cfg.Batch:
+			due = append(due, m)
+		default:
+			a.del.Stays(m.Class, m.ID, string(d)+" looks at it in a later batch")
+		}
+	})
+	if err != nil {
+		return err
+	}
+	step := map[catalog.Duty]func(context.Context, catalog.Marker) error{
+		catalog.DutyTrimCheck: a.trimOne, catalog.DutyReapCheck: a.dryReap, catalog.DutyOrphan: a.judgeOne, catalog.DutySweep: a.sweepOne,
+	}[d]
+	var errs []error
+	for _, m := range due {
+		errs = append(errs, step(ctx, m))
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Auditor) dryReap(ctx context.Context, m catalog.Marker) error {
+	r := a.reaper.RunOnce(ctx, []catalog.Marker{m})[0]
+	return r.Err
+}

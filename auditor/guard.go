@@ -1,0 +1,126 @@
+package auditor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/reap"
+)
+
+// guard decides before each deleting pass whether deletes may go on at all.
+type guard struct {
+	cat     catalog.Catalog
+	classes objstore.Classes
+	clock   func() time.Time
+	log     *slog.Logger
+
+	mu    sync.Mutex // state, heads
+	state clockState
+	heads headState
+}
+
+// headState is the last look at all chains' heads.
+type headState struct {
+	at  time.Time
+	err error
+}
+
+// headsFresh bounds how long a look at the heads is believed.
+const headsFresh = 10 * time.Second
+
+// allow looks at the clocks. why is empty if deletes may go on; an error is a
+// clock that could not be read, which forbids them too.
+func (g *guard) allow(ctx context.Context) (why string, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := reading{before: g.clock()}
+	if r.database, err = g.cat.Now(ctx); err != nil {
+		return "", fmt.Errorf("read the database's clock: %w", err)
+	}
+	r.after = g.clock()
+	settings, err := g.cat.Settings(ctx)
+	if err != nil {
+		return "", fmt.Errorf("read the read grace: %w", err)
+	}
+	grace := settings.ReadGrace.Deleting(r.database, catalog.DefaultReadGrace)
+	held := g.state.heldUntil
+	g.state, why = judgeClock(g.state, r, grace)
+	return why, g.say(ctx, held, why, grace)
+}
+
+// observeStore holds the store's clock against the database's.
+func (g *guard) observeStore(ctx context.Context, store, database time.Time) error {
+	settings, err := g.cat.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	grace := settings.ReadGrace.Deleting(database, catalog.DefaultReadGrace)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	held := g.state.heldUntil
+	var why string
+	g.state, why = judgeStore(g.state, store, database, g.clock(), grace)
+	return g.say(ctx, held, why, grace)
+}
+
+// say tells of a hold once. g.mu is held.
+func (g *guard) say(ctx context.Context, before time.Time, why string, grace time.Duration) error {
+	if why == "" || g.state.heldUntil.Equal(before) {
+		return nil
+	}
+	g.log.Error("deletes stop for one grace: check the clocks (NTP) of the database, the store and this machine", "why", why, "grace", grace)
+	return g.cat.Audit(ctx, "clock", "auditor", why+": no delete for one grace: check the clocks")
+}
+
+// rolledBack looks at every chain's head: a catalog that was rolled back may have
+// forgotten refs of settled objects, whichever chain their rows are of. The error
+// says what to do; nil means that deletes may go on.
+func (g *guard) rolledBack(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.clock()
+	if !g.heads.at.IsZero() && now.Sub(g.heads.at) < headsFresh && g.heads.err == nil {
+		return nil
+	}
+	g.heads = headState{at: now, err: g.checkHeads(ctx)}
+	return g.heads.err
+}
+
+func (g *guard) checkHeads(ctx context.Context) error {
+	topologies, err := g.cat.Topologies(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := g.cat.Chains(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range rows {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		errs = append(errs, g.checkHead(ctx, topologies, &rows[i]))
+	}
+	return errors.Join(errs...)
+}
+
+func (g *guard) checkHead(ctx context.Context, topologies []catalog.Topology, row *catalog.ChainRow) error {
+	for i := range topologies {
+		if topologies[i].Epoch != row.Epoch {
+			continue
+		}
+		set, err := g.classes.Set(string(topologies[i].Class))
+		if err != nil {
+			return err
+		}
+		return reap.CheckHead(ctx, set.First(), g.cat, row.Chain)
+	}
+	return fmt.Errorf("%w: topology of epoch %d", catalog.ErrNotFound, row.Epoch)
+}

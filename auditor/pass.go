@@ -1,0 +1,170 @@
+package auditor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/strandline/strandline/catalog"
+)
+
+const (
+	// maxCause bounds the error text that a marker keeps.
+	maxCause = 500
+	// maxFailures bounds the errors that Once returns.
+	maxFailures = 100
+	// maxMet is how often a marker at one version may come up in one Once without
+	// anything being done about it.
+	maxMet = 3
+)
+
+// pass runs one duty once: guard, run, account. Its error is in the ledger too.
+func (a *Auditor) pass(ctx context.Context, d duty) (int, error) {
+	name := string(d.name)
+	if d.deletes && !a.cfg.DryRun {
+		why, err := a.guard.allow(ctx)
+		if err != nil {
+			a.fail(d.name, "", err)
+			return 0, err
+		}
+		a.ledger.hold(why)
+		if why != "" {
+			a.ledger.keep(name, "clock", 1)
+			return 0, nil
+		}
+	}
+	start, before := a.Clock(), requests(a.Classes)
+	worked, err := d.run(ctx)
+	took, after := a.Clock().Sub(start), requests(a.Classes)
+	if err != nil {
+		a.fail(d.name, "", err)
+		a.Logger.Error("duty failed", "duty", name, "error", err)
+	} else {
+		a.clear(d.name, "")
+	}
+	a.ledger.note(name, func(s *DutySummary) {
+		if err == nil {
+			s.LastSuccess = start
+		}
+		if worked == 0 && err == nil {
+			return
+		}
+		s.Started++
+		s.Seconds += took.Seconds()
+		for op, n := range after {
+			if n > before[op] {
+				s.Requests[string(op)] += n - before[op]
+			}
+		}
+		if err == nil {
+			s.Completed++
+		}
+	})
+	return worked, err
+}
+
+// take leases due markers of a duty. One that came up at the same version again
+// and again without an error is treated as failed: nothing may spin.
+func (a *Auditor) take(ctx context.Context, d catalog.Duty) ([]catalog.Marker, error) {
+	taken, err := a.Catalog.TakeDue(ctx, catalog.Take{Duties: []catalog.Duty{d}, Owner: a.ID, Lease: a.cfg.Lease, Limit: a.cfg.Batch})
+	if err != nil {
+		return nil, fmt.Errorf("take due %s markers: %w", d, err)
+	}
+	markers := taken[:0]
+	for _, m := range taken {
+		if a.meet(m.MarkerRef) {
+			markers = append(markers, m)
+			continue
+		}
+		a.putBack(ctx, m, errors.New("it came up again and again without a change"))
+	}
+	return markers, nil
+}
+
+// meet counts how often a marker came up unchanged.
+func (a *Auditor) meet(m catalog.MarkerRef) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.met[m]++
+	return a.met[m] <= maxMet
+}
+
+// forget starts the count of take anew.
+func (a *Auditor) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.met)
+}
+
+// putBack postpones a failed marker and counts it. A cancelled ctx writes
+// nothing: the lease ends by itself.
+func (a *Auditor) putBack(ctx context.Context, m catalog.Marker, cause error) {
+	a.fail(m.Duty, m.ID, cause)
+	a.Logger.Warn("marker failed", "duty", string(m.Duty), "id", m.ID, "attempts", m.Attempts+1, "error", cause)
+	if ctx.Err() != nil {
+		return
+	}
+	text := cause.Error()
+	err := a.Catalog.Postpone(ctx, m.MarkerRef, backoff(m.Attempts, a.cfg.Backoff, a.cfg.BackoffMax), text[:min(len(text), maxCause)])
+	// A conflict means that it was armed since, or resolved by another: both are
+	// what a failed marker may hope for.
+	if err != nil && !errors.Is(err, catalog.ErrConflict) && !errors.Is(err, catalog.ErrNotFound) {
+		a.fail(m.Duty, m.ID, errors.Join(cause, fmt.Errorf("postpone: %w", err)))
+	}
+}
+
+// each runs one step per marker, a few at once, and puts back what failed. It
+// returns how many got done.
+func (a *Auditor) each(ctx context.Context, markers []catalog.Marker, step func(context.Context, catalog.Marker) error) int {
+	errs := make([]error, len(markers))
+	var g errgroup.Group
+	g.SetLimit(a.cfg.Concurrency)
+	for i, m := range markers {
+		g.Go(func() error {
+			if errs[i] = context.Cause(ctx); errs[i] == nil {
+				errs[i] = step(ctx, m)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // the functions return nil: their errors are in errs
+	done := 0
+	for i, m := range markers {
+		if a.settleFate(ctx, m, errs[i]) {
+			done++
+		}
+	}
+	return done
+}
+
+// settleFate accounts for one marker.
+func (a *Auditor) settleFate(ctx context.Context, m catalog.Marker, err error) bool {
+	if err != nil {
+		a.putBack(ctx, m, err)
+		return false
+	}
+	a.clear(m.Duty, m.ID)
+	return true
+}
+
+// fail remembers an error until the same thing succeeds.
+func (a *Auditor) fail(d catalog.Duty, id string, err error) {
+	a.ledger.fail(string(d), err)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.failures) < maxFailures {
+		a.failures[string(d)+" "+id] = fmt.Errorf("%s %s: %w", d, id, err)
+	}
+}
+
+func (a *Auditor) clear(d catalog.Duty, id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.failures, string(d)+" "+id)
+}
+
+// rest is the time until t by the process's clock.
+func (a *Auditor) rest(t time.Time) time.Duration { return t.Sub(a.Clock()) }
