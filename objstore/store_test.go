@@ -1,0 +1,504 @@
+package objstore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/faultstore"
+	"github.com/strandline/strandline/objstore/memstore"
+)
+
+// newStore is a Store over d that pauses for no time and names its writes n1, n2 …
+func newStore(t *testing.T, d objstore.Driver, change ...func(*objstore.Config)) *objstore.Store {
+	t.Helper()
+	n := 0
+	cfg := objstore.Config{
+		PartSize: 100, Concurrency: 2,
+		Nonce: func() string { n++; return fmt.Sprintf("n%d", n) },
+		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	s, err := objstore.New(d, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func mem(t *testing.T, opts memstore.Options) *memstore.Driver {
+	t.Helper()
+	m := memstore.New(opts)
+	t.Cleanup(func() {
+		for _, v := range m.Violations() {
+			t.Errorf("referee: %s", v)
+		}
+	})
+	return m
+}
+
+func wantKind(t *testing.T, err, kind error) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Fatalf("got %v, want %v", err, kind)
+	}
+}
+
+func wantBytes(t *testing.T, m *memstore.Driver, key string, want []byte) {
+	t.Helper()
+	got, ok := m.Dump()[key]
+	if !ok || !bytes.Equal(got, want) {
+		t.Fatalf("%s: stands %v with %d bytes, want %d", key, ok, len(got), len(want))
+	}
+}
+
+// script answers the calls of one operation with faults in turn, then with none.
+func script(op objstore.Op, faults ...faultstore.Fault) func(faultstore.Call) faultstore.Fault {
+	return func(c faultstore.Call) faultstore.Fault {
+		if c.Op != op || len(faults) == 0 {
+			return faultstore.Fault{}
+		}
+		f := faults[0]
+		faults = faults[1:]
+		return f
+	}
+}
+
+var (
+	lost        = faultstore.Fault{Kind: faultstore.AnswerLost}
+	unavailable = faultstore.Fault{Kind: faultstore.NotApplied}
+	conflict    = faultstore.Fault{Kind: faultstore.NotApplied, Err: objstore.ErrConflict}
+	timedOut    = faultstore.Fault{Kind: faultstore.NotApplied, Err: objstore.ErrAmbiguous}
+)
+
+// TestK31: the first attempt was applied and called a failure; the retry is told
+// "exists". It is our own.
+func TestK31(t *testing.T) {
+	m := mem(t, memstore.Options{})
+	d := faultstore.Wrap(m, script(objstore.OpPut, faultstore.Fault{Kind: faultstore.AnswerLost, Err: objstore.ErrUnavailable}))
+	s := newStore(t, d)
+	if _, err := s.PutOnce(t.Context(), "a/slot", []byte("mine"), nil); err != nil {
+		t.Fatalf("own create taken for another's: %v", err)
+	}
+	if c := s.Counters(); c.Requests[objstore.OpPut] != 2 || c.Requests[objstore.OpHead] != 1 {
+		t.Errorf("requests %v: want two puts and a read-back", c.Requests)
+	}
+	_, err := newStore(t, m, func(c *objstore.Config) { c.Nonce = func() string { return "other" } }).
+		PutOnce(t.Context(), "a/slot", []byte("mine"), nil)
+	wantKind(t, err, objstore.ErrExists)
+	wantBytes(t, m, "a/slot", []byte("mine"))
+}
+
+// TestK32: a 409 is retried, on a put; on a complete it comes back as itself.
+func TestK32(t *testing.T) {
+	m := mem(t, memstore.Options{})
+	s := newStore(t, faultstore.Wrap(m, script(objstore.OpPut, conflict, conflict)))
+	if _, err := s.PutOnce(t.Context(), "k", []byte("x"), nil); err != nil {
+		t.Fatal(err)
+	}
+	wantBytes(t, m, "k", []byte("x"))
+
+	s = newStore(t, faultstore.Wrap(m, script(objstore.OpComplete, conflict)))
+	w := s.NewWriter(t.Context(), "big", objstore.UploadOptions{})
+	if _, err := w.Write(make([]byte, 250)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.Commit()
+	wantKind(t, err, objstore.ErrConflict)
+	noUploads(t, m)
+	if _, stands := m.Dump()["big"]; stands {
+		t.Error("the object stands")
+	}
+}
+
+func noUploads(t *testing.T, m *memstore.Driver) {
+	t.Helper()
+	ups, err := m.ListUploads(context.Background(), "")
+	if err != nil || len(ups) != 0 {
+		t.Fatalf("uploads left: %v, %v", ups, err)
+	}
+}
+
+// TestK35: 3 of 1,000 keys fail in an answer that came with 200.
+func TestK35(t *testing.T) {
+	m := mem(t, memstore.Options{})
+	var keys []string
+	for i := range 1000 {
+		keys = append(keys, fmt.Sprintf("seg/%03d", i))
+		put(t, m, keys[i], []byte("x"))
+	}
+	bad := []string{keys[3], keys[333], keys[998]}
+	var calls []int
+	d := faultstore.Wrap(m, func(c faultstore.Call) faultstore.Fault {
+		calls = append(calls, c.N)
+		return faultstore.Fault{Kind: faultstore.DeleteFails, Keys: func(k string) bool { return slices.Contains(bad, k) }}
+	})
+	s := newStore(t, d)
+	results, err := s.Delete(t.Context(), keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, failed := 0, 0
+	for i, r := range results {
+		switch {
+		case r.Key != keys[i]:
+			t.Fatalf("result %d is of %s", i, r.Key)
+		case r.Err == nil:
+			gone++
+		default:
+			failed++
+			wantKind(t, r.Err, objstore.ErrUnavailable)
+		}
+	}
+	if gone != 997 || failed != 3 {
+		t.Errorf("%d gone and %d failed, want 997 and 3", gone, failed)
+	}
+	if left := m.Keys(); !slices.Equal(left, bad) {
+		t.Errorf("left %q", left)
+	}
+	if len(calls) != objstore.DefaultAttempts {
+		t.Errorf("%d calls, want %d: the failed keys are tried again", len(calls), objstore.DefaultAttempts)
+	}
+}
+
+func put(t *testing.T, d objstore.Driver, key string, body []byte) objstore.Info {
+	t.Helper()
+	info, err := d.Put(t.Context(), key, bytes.NewReader(body), int64(len(body)), objstore.PutOptions{IfNoneMatch: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+// TestK13: a commit whose outcome is unknown is read back; only what cannot be
+// known stays unknown, and then nothing is cleaned up.
+func TestK13(t *testing.T) {
+	t.Run("put", func(t *testing.T) {
+		m := mem(t, memstore.Options{})
+		s := newStore(t, faultstore.Wrap(m, script(objstore.OpPut, lost)))
+		if _, err := s.PutOnce(t.Context(), "k", []byte("x"), nil); err != nil {
+			t.Fatal(err)
+		}
+		wantBytes(t, m, "k", []byte("x"))
+	})
+	t.Run("put, not applied", func(t *testing.T) {
+		m := mem(t, memstore.Options{})
+		s := newStore(t, faultstore.Wrap(m, script(objstore.OpPut, timedOut, timedOut)))
+		if _, err := s.PutOnce(t.Context(), "k", []byte("x"), nil); err != nil {
+			t.Fatal(err)
+		}
+		wantBytes(t, m, "k", []byte("x"))
+	})
+	t.Run("another's", func(t *testing.T) {
+		m := mem(t, memstore.Options{})
+		put(t, m, "k", []byte("theirs"))
+		s := newStore(t, faultstore.Wrap(m, script(objstore.OpPut, timedOut)))
+		_, err := s.PutOnce(t.Context(), "k", []byte("x"), nil)
+		wantKind(t, err, objstore.ErrExists)
+	})
+	t.Run("complete", func(t *testing.T) {
+		m := mem(t, memstore.Options{})
+		s := newStore(t, faultstore.Wrap(m, script(objstore.OpComplete, lost)))
+		done := 0
+		w := s.NewWriter(t.Context(), "k", objstore.UploadOptions{OnDone: func(string) { done++ }})
+		if _, err := w.Write(make([]byte, 350)); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := w.Commit(); err != nil || info.Size != 350 || done != 1 {
+			t.Fatalf("%+v, %v, done %d", info, err, done)
+		}
+		if n := s.Counters().Requests[objstore.OpAbort]; n != 0 {
+			t.Errorf("%d aborts of a commit that stands", n)
+		}
+	})
+	t.Run("unknown", func(t *testing.T) {
+		m := mem(t, memstore.Options{})
+		d := faultstore.Wrap(m, func(c faultstore.Call) faultstore.Fault {
+			switch c.Op {
+			case objstore.OpComplete:
+				return timedOut
+			case objstore.OpHead:
+				return unavailable
+			}
+			return faultstore.Fault{}
+		})
+		s := newStore(t, d)
+		done := 0
+		w := s.NewWriter(t.Context(), "k", objstore.UploadOptions{OnDone: func(string) { done++ }})
+		if _, err := w.Write(make([]byte, 350)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := w.Commit()
+		wantKind(t, err, objstore.ErrAmbiguous)
+		if errors.Is(err, objstore.ErrUnavailable) {
+			t.Errorf("unknown also says not applied: %v", err)
+		}
+		if err := w.Abort(); err != nil || done != 0 {
+			t.Errorf("abort after an unknown commit: %v, done %d", err, done)
+		}
+		if ups, err := m.ListUploads(t.Context(), ""); err != nil || len(ups) != 1 {
+			t.Errorf("the upload is to be left for the judge: %v, %v", ups, err)
+		}
+	})
+}
+
+// TestK38: at the Store, a listing with a prefix that ends inside a segment gives
+// its neighbours too, one that ends in a slash does not, and a store that lists
+// what was not asked is refused.
+func TestK38(t *testing.T) {
+	m := mem(t, memstore.Options{})
+	for _, k := range []string{"a/1/x", "a/10/x", "a/1~1/x", "a/2/x"} {
+		put(t, m, k, nil)
+	}
+	s := newStore(t, m)
+	if got := keys(t, s, "a/1/"); !slices.Equal(got, []string{"a/1/x"}) {
+		t.Errorf("a/1/ lists %q", got)
+	}
+	if got := keys(t, s, "a/1"); len(got) != 3 {
+		t.Errorf("a/1 lists %q", got)
+	}
+	_, err := collect(newStore(t, loose{m}), t.Context(), "a/1/")
+	wantKind(t, err, objstore.ErrCorrupt)
+}
+
+// loose lists by the prefix's first byte only.
+type loose struct{ *memstore.Driver }
+
+func (l loose) List(ctx context.Context, prefix, startAfter, token string, limit int) (objstore.Page, error) {
+	return l.Driver.List(ctx, prefix[:1], startAfter, token, limit)
+}
+
+func collect(s *objstore.Store, ctx context.Context, prefix string) ([]string, error) {
+	var out []string
+	for info, err := range s.List(ctx, prefix, "") {
+		if err != nil {
+			return out, err
+		}
+		out = append(out, info.Key)
+	}
+	return out, nil
+}
+
+func keys(t *testing.T, s *objstore.Store, prefix string) []string {
+	t.Helper()
+	out, err := collect(s, t.Context(), prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestListFaults(t *testing.T) {
+	m := mem(t, memstore.Options{PageSize: 2, EmptyPages: true})
+	var want []string
+	for i := range 7 {
+		want = append(want, fmt.Sprintf("k/%d", i))
+		put(t, m, want[i], nil)
+	}
+	cut := faultstore.Fault{Kind: faultstore.TruncatedList, Keep: 1}
+	s := newStore(t, faultstore.Wrap(m, script(objstore.OpList, cut, cut, unavailable)))
+	if got := keys(t, s, "k/"); !slices.Equal(got, want) {
+		t.Errorf("after faults: %q", got)
+	}
+	// An error that stays ends the listing as an error, never as its end.
+	n := 0
+	s = newStore(t, faultstore.Wrap(m, func(c faultstore.Call) faultstore.Fault {
+		if n++; n > 3 {
+			return cut
+		}
+		return faultstore.Fault{}
+	}))
+	got, err := collect(s, t.Context(), "k/")
+	wantKind(t, err, objstore.ErrUnavailable)
+	if len(got) >= len(want) {
+		t.Errorf("listed %q before the error", got)
+	}
+	_, err = collect(newStore(t, stuck{m}), t.Context(), "k/")
+	wantKind(t, err, objstore.ErrCorrupt)
+}
+
+// stuck gives the same page for ever.
+type stuck struct{ *memstore.Driver }
+
+func (s stuck) List(ctx context.Context, prefix, startAfter, _ string, limit int) (objstore.Page, error) {
+	page, err := s.Driver.List(ctx, prefix, startAfter, "", limit)
+	page.Next = "again"
+	return page, err
+}
+
+func TestCancelledStartsNoMutation(t *testing.T) {
+	m := mem(t, memstore.Options{})
+	put(t, m, "stays", []byte("x"))
+	s := newStore(t, m)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.PutOnce(ctx, "k", []byte("x"), nil)
+	wantKind(t, err, context.Canceled)
+	_, err = s.PutIfMatch(ctx, "rw/k", []byte("x"), "etag")
+	wantKind(t, err, context.Canceled)
+	results, err := s.Delete(ctx, []string{"stays"})
+	wantKind(t, err, context.Canceled)
+	wantKind(t, results[0].Err, objstore.ErrUnavailable)
+	w := s.NewWriter(ctx, "k", objstore.UploadOptions{})
+	_, err = w.Write(make([]byte, 300))
+	wantKind(t, err, context.Canceled)
+	if err := w.Abort(); err != nil {
+		t.Error(err)
+	}
+	if n := s.Counters().Total(); n != 0 {
+		t.Errorf("%d requests under a cancelled context: %v", n, s.Counters().Requests)
+	}
+}
+
+func TestRetryStops(t *testing.T) {
+	m := mem(t, memstore.Options{})
+	always := func(k error) *faultstore.Driver {
+		return faultstore.Wrap(m, func(faultstore.Call) faultstore.Fault {
+			return faultstore.Fault{Kind: faultstore.NotApplied, Err: k}
+		})
+	}
+	for kind, want := range map[error]int64{
+		objstore.ErrUnavailable: objstore.DefaultAttempts, objstore.ErrConflict: objstore.DefaultAttempts,
+		objstore.ErrDenied: 1, objstore.ErrNoSpace: 1, objstore.ErrInvalid: 1, objstore.ErrUnsupported: 1,
+	} {
+		s := newStore(t, always(kind))
+		_, err := s.PutOnce(t.Context(), "k", nil, nil)
+		wantKind(t, err, kind)
+		if n := s.Counters().Requests[objstore.OpPut]; n != want {
+			t.Errorf("%v: %d puts, want %d", kind, n, want)
+		}
+		if n := s.Counters().Errors[objstore.OpPut]; n != want {
+			t.Errorf("%v: %d errors counted, want %d", kind, n, want)
+		}
+	}
+	// An error of no kind is a driver's bug: a mutation then may have happened.
+	s := newStore(t, faultstore.Wrap(m, func(c faultstore.Call) faultstore.Fault {
+		return faultstore.Fault{Kind: faultstore.NotApplied, Err: errors.New("who knows")}
+	}))
+	_, err := s.PutOnce(t.Context(), "k", nil, nil)
+	wantKind(t, err, objstore.ErrAmbiguous)
+	_, err = s.Head(t.Context(), "k")
+	wantKind(t, err, objstore.ErrUnavailable)
+}
+
+func TestBackoff(t *testing.T) {
+	var pauses []time.Duration
+	s := newStore(t, faultstore.Wrap(mem(t, memstore.Options{}), func(faultstore.Call) faultstore.Fault { return unavailable }),
+		func(c *objstore.Config) {
+			c.Attempts, c.Backoff = 9, 100*time.Millisecond
+			c.Sleep = func(_ context.Context, d time.Duration) error { pauses = append(pauses, d); return nil }
+		})
+	_, err := s.Head(t.Context(), "k")
+	wantKind(t, err, objstore.ErrUnavailable)
+	if len(pauses) != 8 {
+		t.Fatalf("%d pauses", len(pauses))
+	}
+	for i, p := range pauses {
+		if window := min(100*time.Millisecond<<i, objstore.MaxBackoff); p < 0 || p > window {
+			t.Errorf("pause %d is %v, the window is %v", i, p, window)
+		}
+	}
+	// A pause that would outlast the caller's deadline is not begun.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	pauses = nil
+	if _, err := s.Head(ctx, "k"); err == nil || len(pauses) != 0 {
+		t.Errorf("%v after pauses %v", err, pauses)
+	}
+}
+
+func TestPutOnceSweep(t *testing.T) {
+	faultstore.Sweep(t, faultstore.SweepOptions{}, func(t *testing.T, f *faultstore.Injector) {
+		m := mem(t, memstore.Options{})
+		s := newStore(t, f.Wrap(m))
+		for i := range 3 {
+			k := fmt.Sprintf("k/%d", i)
+			if _, err := s.PutOnce(t.Context(), k, []byte(k), nil); err != nil {
+				t.Fatalf("one fault is to be withstood: %v", err)
+			}
+			wantBytes(t, m, k, []byte(k))
+		}
+		if _, err := s.PutIfMatch(t.Context(), "rw/h", []byte("1"), ""); err != nil {
+			t.Fatal(err)
+		}
+		head, err := s.Head(t.Context(), "rw/h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.PutIfMatch(t.Context(), "rw/h", []byte("2"), head.ETag); err != nil {
+			t.Fatal(err)
+		}
+		wantBytes(t, m, "rw/h", []byte("2"))
+	})
+}
+
+func TestConfig(t *testing.T) {
+	for _, c := range []objstore.Config{
+		{Attempts: -1}, {Backoff: -1}, {Backoff: time.Hour}, {CallTimeout: -1}, {PartSize: -1}, {PartSize: 6 << 30}, {Concurrency: -1},
+	} {
+		_, err := objstore.New(memstore.New(memstore.Options{}), c)
+		wantKind(t, err, objstore.ErrInvalid)
+	}
+	_, err := objstore.New(memstore.New(memstore.Options{MinPart: 5 << 20}), objstore.Config{PartSize: 1 << 20})
+	wantKind(t, err, objstore.ErrInvalid)
+	if _, err := objstore.New(memstore.New(memstore.Options{}), objstore.Config{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCheckKey(t *testing.T) {
+	long := strings.Repeat("x", 255)
+	for _, k := range []string{"a", "a/b", "A.z_~=-/0", "...", ".a", long, strings.Repeat("ab/", 341) + "c"} {
+		if err := objstore.CheckKey(k); err != nil {
+			t.Errorf("%q: %v", k, err)
+		}
+	}
+	for _, k := range []string{
+		"", "/", "/a", "a/", "a//b", ".", "..", "a/./b", "a/../b", "a/..", long + "x", strings.Repeat("ab/", 342) + "c",
+		"a b", "a%b", "a+b", "é", "a\x00", "a\nb", "a\\b", "a:b", "a@", "a*",
+	} {
+		wantKind(t, objstore.CheckKey(k), objstore.ErrInvalid)
+		s := newStore(t, memstore.New(memstore.Options{}))
+		_, err := s.PutOnce(t.Context(), k, nil, nil)
+		wantKind(t, err, objstore.ErrInvalid)
+		results, err := s.Delete(t.Context(), []string{k, "fine"})
+		if err != nil || !errors.Is(results[0].Err, objstore.ErrInvalid) || results[1].Err != nil {
+			t.Errorf("delete of %q: %v, %v", k, results, err)
+		}
+	}
+}
+
+func TestClasses(t *testing.T) {
+	one, two := mem(t, memstore.Options{}), mem(t, memstore.Options{})
+	put(t, one, "k", nil)
+	put(t, two, "k", nil)
+	put(t, two, "only-two", nil)
+	fails := faultstore.Wrap(two, func(c faultstore.Call) faultstore.Fault {
+		return faultstore.Fault{Kind: faultstore.DeleteFails, Err: objstore.ErrDenied, Keys: func(k string) bool { return k == "k" }}
+	})
+	classes := objstore.Classes{"standard": {newStore(t, one), newStore(t, fails)}, "none": nil}
+	set, err := classes.Set("standard")
+	if err != nil || set.First().Name() != "mem:" {
+		t.Fatal(err)
+	}
+	results, err := set.Delete(t.Context(), []string{"k", "only-two"})
+	if err != nil || results[1].Err != nil {
+		t.Fatalf("%v, %v", results, err)
+	}
+	wantKind(t, results[0].Err, objstore.ErrDenied) // gone in one bucket is not gone
+	for _, name := range []string{"express", "none"} {
+		_, err = classes.Set(name)
+		wantKind(t, err, objstore.ErrInvalid)
+		if !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "standard") {
+			t.Errorf("message: %v", err)
+		}
+	}
+}
