@@ -3,6 +3,8 @@ package absorb
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
 )
@@ -25,10 +27,13 @@ func Void(ctx context.Context, cat Catalog, b Bucket, f *Finding, who Caller) (c
 	} else if meta, err := segment.ParseMeta(f.Meta); err == nil {
 		// An undecodable object may still say whose it was.
 		a.Slot.UUID, a.Slot.Digest = meta.UUID, meta.Digest
+	} else {
+		// It does not. A name derived from the key makes a second call the same act.
+		a.Slot.UUID = uuid.NewSHA1(uuid.NameSpaceURL, []byte(f.Key))
 	}
 	// The position is the key's, whatever the footer claims.
 	a.Slot.Chain, a.Slot.ID, a.Slot.Bytes = f.Chain, f.ID, f.Size
-	a.Slot.Void, a.Slot.Closed = true, false
+	a.Slot.Closed = false
 	a.Void, a.Reason = true, f.Err.Error()
 	a.CallerOwner, a.CallerTerm = who.Owner, who.Term
 	done, err := cat.AbsorbSlot(ctx, a)

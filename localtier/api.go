@@ -46,7 +46,25 @@ type Options struct {
 	Config Config
 	Logger *slog.Logger     // nil: none
 	Now    func() time.Time // nil: time.Now
+	// Cut is asked at every step; an error stops the shard there as a crash would.
+	// For tests and the simulator; nil otherwise.
+	Cut func(Step) error
 }
+
+// Step names a crash point of this package.
+type Step string
+
+// The crash points, in their order.
+const (
+	StepAcquired     Step = "acquired"           // the term is taken, nothing else
+	StepFencePlaced  Step = "fence placed"       // the fence stands, not absorbed
+	StepFenced       Step = "fenced"             // absorbed; no segment of the term yet
+	StepBuilt        Step = "bundle built"       // nothing sent
+	StepSent         Step = "body sent"          // all but the request that publishes
+	StepPlaced       Step = "slot placed"        // the slot stands; the answer is lost with us
+	StepAbsorbed     Step = "slot absorbed"      // nothing local knows yet
+	StepCheckpointed Step = "checkpoint written" // housekeeping not done
+)
 
 // Result is where the rows of an append stand. A reader's token is (Epoch, Term, seq).
 type Result struct {
@@ -62,11 +80,11 @@ type State string
 
 // The states of a shard.
 const (
-	StateServing State = "serving"
+	StateServing   State = "serving"
 	StateLeaseLost State = "lease lost" // appends are refused until the catalog answers
-	StateFenced  State = "fenced"
-	StateHalted  State = "halted" // poisoned log or damage
-	StateClosed  State = "closed"
+	StateFenced    State = "fenced"
+	StateHalted    State = "halted" // poisoned log or damage
+	StateClosed    State = "closed"
 )
 
 // ShardStatus is one shard at a glance.

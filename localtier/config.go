@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/localtier/wal"
+	"github.com/strandline/strandline/segment"
 )
 
 // Defaults, each with its reason.
@@ -91,7 +92,7 @@ func (c Config) Validate() error {
 	bad(c.Ack != AckLocal && c.Ack != AckShared, "ack %q: give local or shared", c.Ack)
 	bad(c.SharedWindow < 0 || c.SharedWindow > 10*time.Second, "shared window %v: give 0 to 10s", c.SharedWindow)
 	bad(c.LeaseTime < time.Second || c.LeaseTime > time.Hour, "lease time %v: give 1s to 1h", c.LeaseTime)
-	bad(c.MaxUnpublished < 2*wal.MinSegmentBytes, "unpublished cap %d: give at least two segments (%d)", c.MaxUnpublished, 2*wal.MinSegmentBytes)
+	bad(c.MaxUnpublished < 2*segment.MinSegmentBytes, "unpublished cap %d: give at least two segments (%d)", c.MaxUnpublished, 2*segment.MinSegmentBytes)
 	bad(c.Housekeeping < time.Second || c.Housekeeping > time.Hour, "housekeeping %v: give 1s to 1h", c.Housekeeping)
 	bad(c.MaxStreams < 1, "streams per segment %d: give 1 or more", c.MaxStreams)
 	bad(c.Backoff < 0 || c.MaxBackoff < c.Backoff, "backoff %v to %v: give a rising pair", c.Backoff, c.MaxBackoff)

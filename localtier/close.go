@@ -1,0 +1,79 @@
+package localtier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// flush seals what is open and waits until all of it is absorbed.
+func (s *shardLog) flush(ctx context.Context) error {
+	if err := s.stoppedBy(); err != nil {
+		return err
+	}
+	if _, err := s.wal.Seal(ctx); err != nil {
+		return fmt.Errorf("seal: %w", err)
+	}
+	return s.drain(ctx)
+}
+
+// drain waits until no sealed segment is left to publish.
+func (s *shardLog) drain(ctx context.Context) error {
+	p := &s.progress
+	for {
+		p.mu.Lock()
+		left, stopped, changed, last := len(p.sealed), p.stopped, p.changed, p.lastErr
+		p.mu.Unlock()
+		switch {
+		case left == 0:
+			return nil
+		case stopped != nil:
+			return stopped
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), last)
+		}
+	}
+}
+
+// close is SIGTERM: seal, publish, absorb, release.
+func (s *shardLog) close(ctx context.Context) error {
+	s.closed.Do(func() {
+		p := &s.progress
+		p.mu.Lock()
+		p.closing = true
+		p.mu.Unlock()
+		s.closeBy = s.shutDown(ctx)
+	})
+	return s.closeBy
+}
+
+func (s *shardLog) shutDown(ctx context.Context) error {
+	// An append that passed admission before `closing` may still be queued behind this
+	// seal: its frame opens a segment that stays, durable, for the next start.
+	cause := s.flush(ctx)
+	s.end()
+	s.running.Wait()
+	left, bytes := s.unpublished()
+	var err error
+	switch {
+	case left > 0:
+		// The lease is not released: it keeps others away from rows that are only here.
+		err = &LeftError{Chain: s.chain, Dir: s.dir, Segments: left, Bytes: bytes, Cause: orUnknown(cause)}
+	case cause == nil:
+		// A crash before this leaves a lease that ends by itself.
+		err = s.catalog.ReleaseChain(ctx, s.chain, s.owner, s.term)
+	}
+	err = errors.Join(err, s.wal.Close())
+	s.retire()
+	return err
+}
+
+func orUnknown(err error) error {
+	if err == nil {
+		return errors.New("rows arrived while it was closing")
+	}
+	return err
+}

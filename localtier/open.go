@@ -1,0 +1,142 @@
+package localtier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/strandline/strandline/absorb"
+	"github.com/strandline/strandline/localtier/wal"
+	"github.com/strandline/strandline/segment"
+)
+
+// shardLog is one chain, owned by one directory.
+type shardLog struct {
+	chain   segment.Chain
+	dir     string
+	cfg     Config
+	catalog Catalog
+	bucket  absorb.Bucket
+	address string
+	steal   bool
+	log     *slog.Logger
+	now     func() time.Time
+	cut     func(Step) error
+
+	// Set while opening, read-only after.
+	wal   *wal.Log
+	owner segment.UUID // of the directory
+	term  segment.Term
+
+	carried  carried // written while opening, read by rotations after
+	lease    lease
+	progress progress
+	index    index
+	disk     freeDisk
+
+	number  sync.Mutex // orders numbering in the log with queueing in index.pending
+	stalled time.Time  // number: when a write was taken back; zero if none was
+
+	sealMu     sync.Mutex
+	sealWanted segment.ID    // sealMu: the newest segment that a shared acknowledgement waits for
+	sealSoon   chan struct{} // sealWanted grew; capacity 1
+	sealAtOnce chan struct{} // capacity 1
+
+	placed *placed // the publisher's own
+
+	end     context.CancelFunc // stops the goroutines below
+	running sync.WaitGroup
+	closed  sync.Once
+	closeBy error // result of the first close
+}
+
+// openShard runs the steps of 03 §3 up to serving.
+func openShard(ctx context.Context, o Options, b absorb.Bucket, shard segment.Shard) (*shardLog, error) {
+	s := newShard(o, b, shard)
+	if err := s.recover(ctx); err != nil {
+		return nil, s.opening("recover the directory", err)
+	}
+	if err := s.take(ctx); err != nil {
+		return nil, errors.Join(s.opening("take the chain", err), s.wal.Close())
+	}
+	s.serve()
+	return s, nil
+}
+
+func newShard(o Options, b absorb.Bucket, shard segment.Shard) *shardLog {
+	chain := segment.Chain{Epoch: o.Topology.Epoch, Shard: shard}
+	s := &shardLog{
+		chain: chain, dir: filepath.Join(o.Dir, chain.String()), cfg: o.Config,
+		catalog: o.Catalog, bucket: b, address: o.Address, steal: o.Steal,
+		log: o.Logger, now: o.Now, cut: o.Cut,
+	}
+	s.lease = lease{life: o.Config.LeaseTime, now: o.Now}
+	s.progress.changed = make(chan struct{})
+	s.sealSoon, s.sealAtOnce = make(chan struct{}, 1), make(chan struct{}, 1)
+	s.disk = freeDisk{dir: s.dir, least: o.Config.MinFreeDisk, now: o.Now}
+	return s
+}
+
+// recover opens the log: every frame that was acknowledged is there again, in order.
+// What is read through for the read index waits until somebody reads.
+func (s *shardLog) recover(ctx context.Context) error {
+	cfg := s.cfg.WAL
+	cfg.Logger, cfg.Now = s.log, s.now
+	cfg.NextStart = func(start *segment.Start) error { s.fillStart(start); return nil }
+	cfg.OnSealed = s.sealedNow
+	log, err := wal.Open(ctx, s.dir, cfg, nil)
+	if err != nil {
+		return err
+	}
+	s.wal, s.owner = log, log.Identity().Writer
+	if err := s.prepare(); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	return nil
+}
+
+// prepare makes what lies beside the log, and reads what every segment repeats.
+func (s *shardLog) prepare() error {
+	if err := s.fs().MkdirAll(filepath.Join(s.dir, uploadsDir)); err != nil {
+		return err
+	}
+	s.index.begin(s.wal)
+	return s.carried.restore(s.wal)
+}
+
+// opening wraps what openShard ended in, unless it says all already.
+func (s *shardLog) opening(doing string, err error) error {
+	var done *ShardError
+	if errors.As(err, &done) {
+		return err
+	}
+	return &ShardError{Chain: s.chain, Dir: s.dir, Doing: doing, Err: err}
+}
+
+// serve starts the goroutines. From here the shard takes rows.
+func (s *shardLog) serve() {
+	ctx, end := context.WithCancel(context.Background())
+	s.end = end
+	for _, loop := range []func(context.Context){s.publishLoop, s.renewLoop, s.housekeepLoop, s.sealLoop} {
+		s.running.Go(func() { loop(ctx) })
+	}
+	s.log.Info("shard serves", "chain", s.chain.String(), "term", s.term, "next_seq", s.wal.State().Next, "owner", s.owner.String())
+}
+
+// at is where tests cut; nil in production.
+func (s *shardLog) at(step Step) error {
+	if s.cut == nil {
+		return nil
+	}
+	if err := s.cut(step); err != nil {
+		return fmt.Errorf("%w at %q: %w", errCut, step, err)
+	}
+	return nil
+}
+
+// errCut ends whatever was under way as a crash would.
+var errCut = errors.New("cut")

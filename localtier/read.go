@@ -1,0 +1,182 @@
+package localtier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"sort"
+
+	"github.com/strandline/strandline/localtier/wal"
+	"github.com/strandline/strandline/segment"
+)
+
+// Read yields the rows of a stream from seq `from` to `to` (inclusive; 0: to the
+// end) that this directory has, durable ones only, in order. They begin where the
+// bucket's may end: rows that are not absorbed yet can be read only here.
+//
+// *NotLocalError: `from` lies before what is local; read the rows before it from the
+// bucket, and if that ends before First, again: they were absorbed meanwhile. A shard
+// that was fenced, or whose lease ran out, serves no rows, for some may never enter the
+// history. A row's bytes stay valid.
+func (w *Writer) Read(ctx context.Context, stream string, from, to segment.Seq) iter.Seq2[segment.Row, error] {
+	return func(yield func(segment.Row, error) bool) {
+		s, err := w.route(ctx, stream)
+		if err == nil {
+			err = s.read(ctx, stream, from, to, func(r segment.Row) bool { return yield(r, nil) })
+		}
+		if err != nil {
+			yield(segment.Row{}, err)
+		}
+	}
+}
+
+// Local says which seqs of the stream's chain are local: first to before next.
+func (w *Writer) Local(ctx context.Context, stream string) (first, next segment.Seq, err error) {
+	s, err := w.route(ctx, stream)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := s.unreadableNow(); err != nil {
+		return 0, 0, err
+	}
+	st := s.wal.State()
+	return s.index.floor(st.DurableNext), st.DurableNext, nil
+}
+
+// unreadableNow: reads of unpublished rows stop together with appends.
+func (s *shardLog) unreadableNow() error {
+	if err := s.stoppedBy(); err != nil {
+		return err
+	}
+	return s.leaseRefusal()
+}
+
+func (s *shardLog) read(ctx context.Context, stream string, from, to segment.Seq, yield func(segment.Row) bool) error {
+	if err := s.unreadableNow(); err != nil {
+		return err
+	}
+	s.index.settle()
+	if err := s.index.scanAll(ctx); err != nil {
+		return err
+	}
+	next := s.wal.State().DurableNext
+	runs, floor := s.index.find(stream, from, to, next)
+	if from < floor {
+		return &NotLocalError{Chain: s.chain, First: floor}
+	}
+	for _, run := range runs {
+		more, err := s.readRun(ctx, stream, run, from, to, yield)
+		if errors.Is(err, wal.ErrNotFound) {
+			// Housekept since it was found: the bucket has it.
+			return &NotLocalError{Chain: s.chain, First: s.index.floor(next)}
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// readRun yields the rows of a stream in one segment. more is false if the reader
+// has enough.
+func (s *shardLog) readRun(ctx context.Context, stream string, run frameRun, from, to segment.Seq, yield func(segment.Row) bool) (more bool, err error) {
+	f, err := s.wal.OpenSegment(run.id)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	for _, at := range run.frames {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		b, err := readFrame(f, run.id, at, stream)
+		if err != nil {
+			return false, err
+		}
+		if err := s.unreadableNow(); err != nil {
+			return false, err
+		}
+		for _, row := range b.Rows {
+			if row.Seq < from || (to != 0 && row.Seq > to) {
+				continue
+			}
+			if !yield(row) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// readFrame reads one batch frame and holds it against the index.
+func readFrame(f *wal.SegmentReader, id segment.ID, at frameAt, stream string) (segment.Batch, error) {
+	head := make([]byte, segment.FrameHeaderBytes)
+	if _, err := f.ReadAt(head, int64(at.off)); err != nil {
+		return segment.Batch{}, fmt.Errorf("read a frame of segment %d: %w", id, err)
+	}
+	n := segment.FrameLen(head)
+	if n > segment.FrameHeaderBytes+segment.MaxFrameBytes {
+		return segment.Batch{}, misread(f, id, at, "its length is over the cap")
+	}
+	buf := make([]byte, n)
+	if _, err := f.ReadAt(buf, int64(at.off)); err != nil && !errors.Is(err, io.EOF) {
+		return segment.Batch{}, fmt.Errorf("read a frame of segment %d: %w", id, err)
+	}
+	frame, _, err := segment.ParseFrame(buf, f.UUID, int64(at.off))
+	if err != nil {
+		return segment.Batch{}, misread(f, id, at, err.Error())
+	}
+	b, err := segment.DecodeBatch(frame.Payload)
+	if err != nil {
+		return b, segment.InFile(err, segment.FileName(id), id)
+	}
+	if b.Stream != stream || b.First != at.first {
+		return b, misread(f, id, at, fmt.Sprintf("it holds stream %q from seq %d", b.Stream, b.First))
+	}
+	return b, nil
+}
+
+func misread(f *wal.SegmentReader, id segment.ID, at frameAt, reason string) error {
+	return &segment.CorruptionError{File: segment.FileName(id), Segment: id, UUID: f.UUID, Offset: int64(at.off), Reason: reason}
+}
+
+// frameRun is a stream's frames in one segment.
+type frameRun struct {
+	id     segment.ID
+	frames []frameAt
+}
+
+// find returns the frames that hold rows of [from, to], and the first local seq.
+func (x *index) find(stream string, from, to, next segment.Seq) (runs []frameRun, floor segment.Seq) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, seg := range x.segs {
+		all := seg.frames[stream]
+		i := sort.Search(len(all), func(i int) bool { return all[i].first+segment.Seq(all[i].rows) > from })
+		j := len(all)
+		if to != 0 {
+			j = sort.Search(len(all), func(i int) bool { return all[i].first > to })
+		}
+		if i < j {
+			runs = append(runs, frameRun{seg.id, slices.Clone(all[i:j])})
+		}
+	}
+	return runs, x.floorLocked(next)
+}
+
+// floor is the first seq that local segments hold; next if they hold none.
+func (x *index) floor(next segment.Seq) segment.Seq {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.floorLocked(next)
+}
+
+func (x *index) floorLocked(next segment.Seq) segment.Seq {
+	if len(x.segs) == 0 {
+		return next
+	}
+	return x.segs[0].base
+}
