@@ -74,9 +74,9 @@ type Log struct {
 	inflight   *run       // the last one it took and has not finished
 	spare      [][]byte   // buffers to be used again
 	spareMarks [][]int
-	unflushed  int64      // bytes of frames queued or in flight
-	stall      error      // a write was rolled back: appends wait for Resume
-	poison     error      // the first failure that nothing can undo
+	unflushed  int64 // bytes of frames queued or in flight
+	stall      error // a write was rolled back: appends wait for Resume
+	poison     error // the first failure that nothing can undo
 	closing    bool
 	urgent     bool // somebody waits for the disk now: no batch window
 	sealed     []SealedSegment

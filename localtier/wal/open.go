@@ -220,4 +220,3 @@ func trimZeros(b []byte) []byte {
 	}
 	return b
 }
-

@@ -329,4 +329,3 @@ func (r *recovery) checkpointOffset() (Offset, bool) {
 	}
 	return Offset{checkpointSegment(all, cp), cp.UUID, cp.Offset}, true
 }
-

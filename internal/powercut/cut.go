@@ -1,0 +1,136 @@
+package powercut
+
+import (
+	"bytes"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+)
+
+// Cut powers the machine off and returns what the next boot finds. Seed 0 is
+// what was synced and nothing else; any other seed adds its own part of the
+// rest. One FS may be cut several times: each is another way it could have gone.
+func (f *FS) Cut(seed uint64) *FS {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.off = true
+	rng := rand.New(rand.NewPCG(seed, 0x5eed))
+	boot := New()
+	booted := map[*inode]*inode{} // a file stays one file under two names
+	for _, path := range slices.Sorted(maps.Keys(f.dirs)) {
+		entries := f.dirs[path].after(seed, rng)
+		d := &directory{seen: map[string]*inode{}}
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			i := entries[name]
+			if booted[i] == nil {
+				booted[i] = i.after(seed, rng)
+			}
+			d.seen[name] = booted[i]
+		}
+		d.disk = maps.Clone(d.seen)
+		boot.dirs[path] = d
+	}
+	return boot
+}
+
+// after is the entries that the disk may have: journaling file systems keep a
+// prefix of the operations, POSIX promises not even that.
+func (d *directory) after(seed uint64, rng *rand.Rand) map[string]*inode {
+	out := maps.Clone(d.disk)
+	if seed == 0 {
+		return out
+	}
+	prefix := rng.IntN(2) == 0
+	upTo := rng.IntN(len(d.pending) + 1)
+	for n, c := range d.pending {
+		if prefix && n >= upTo || !prefix && rng.IntN(2) == 0 {
+			continue
+		}
+		for name, i := range c {
+			if i == nil {
+				delete(out, name)
+			} else {
+				out[name] = i
+			}
+		}
+	}
+	return out
+}
+
+// after is the bytes that the disk may have.
+func (i *inode) after(seed uint64, rng *rand.Rand) *inode {
+	out := newInode()
+	out.modTime = i.modTime
+	out.seen = bytes.Clone(i.disk)
+	if seed != 0 {
+		out.seen = i.spill(out.seen, rng)
+	}
+	out.disk = bytes.Clone(out.seen)
+	return out
+}
+
+// spill brings a random part of the unsynced pages to the disk, and maybe the
+// unsynced length.
+func (i *inode) spill(b []byte, rng *rand.Rand) []byte {
+	chance := rng.IntN(5) // from none to all of the pages
+	for _, page := range slices.Sorted(maps.Keys(i.dirty)) {
+		from := page * pageBytes
+		to := min(from+pageBytes, int64(len(i.seen)))
+		if rng.IntN(4) >= chance || from >= to {
+			continue
+		}
+		if rng.IntN(8) == 0 { // torn: only some sectors of the page
+			to = min(to, from+sectorBytes*(1+rng.Int64N(pageBytes/sectorBytes)))
+		}
+		b = grow(b, to)
+		copy(b[from:to], i.seen[from:to])
+	}
+	if rng.IntN(2) == 0 {
+		b = resize(b, int64(len(i.seen)))
+	}
+	return b
+}
+
+// Dump is every file as programs see it, by path.
+func (f *FS) Dump() map[string][]byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := map[string][]byte{}
+	for path, d := range f.dirs {
+		for name, i := range d.seen {
+			out[filepath.Join(path, name)] = bytes.Clone(i.seen)
+		}
+	}
+	return out
+}
+
+// ReadFile is a file as programs see it.
+func (f *FS) ReadFile(name string) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, _, i, err := f.find("read", name)
+	if err == nil && i == nil {
+		err = &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Clone(i.seen), nil
+}
+
+// WriteFile puts a file on the disk, as an operator or a fault of the medium
+// would: durable, whatever stood there.
+func (f *FS) WriteFile(name string, b []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d, base, _, err := f.find("write", name)
+	if err != nil {
+		return err
+	}
+	i := newInode()
+	i.seen, i.disk = bytes.Clone(b), bytes.Clone(b)
+	d.seen[base], d.disk[base] = i, i
+	return nil
+}

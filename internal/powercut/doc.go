@@ -1,0 +1,21 @@
+// Package powercut is a file layer in memory under which the power can fail. It
+// implements wal.FS with what a POSIX file system promises, and not more:
+//
+//	bytes and length of a file   durable after its Sync
+//	entries of a directory       durable after its SyncDir
+//	everything else              durable or not, in any combination
+//
+// Cut powers the machine off and gives the file system that the next boot finds:
+// with what was synced only, or with a random part of the rest: any subset of
+// the unsynced 4 KiB pages (some torn at a 512-byte sector), the old length or
+// the new one, and any prefix or subset of the directory operations. A Sync that
+// fails drops the dirty pages as Linux does: they read well, no later Sync
+// writes them, and no boot finds them.
+//
+// Faults are injected by predicate (Inject), by free space (SetFree) and by a
+// count of changes after which the power goes (PowerOffAfter). Every change is
+// in the operation log (Ops), for proofs of order.
+//
+// It is for tests. It does not model permissions, links or subdirectories: a
+// directory is a path with files.
+package powercut
