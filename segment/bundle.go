@@ -58,8 +58,8 @@ type bundleChunk struct {
 // fill takes frames of one stream off the front of order, up to the chunk's
 // target, and says how many. Frames that lie side by side are read at once.
 func (c *bundleChunk) fill(order []uint32) (n int, err error) {
-	target := c.o.RawTarget()
 	c.stream = c.b.places[order[0]].stream
+	target := c.o.RawTarget(c.b.streams[c.stream])
 	for n < len(order) {
 		k, bytes := c.run(order[n:], target, n == 0)
 		if k == 0 {

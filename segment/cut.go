@@ -6,6 +6,9 @@ package segment
 // had to be encoded. Everything that is taken is verified; a span without rows
 // gives no bytes and an empty tally.
 func CutRows(raw []byte, from, to Seq) (out []byte, t Tally, err error) {
+	if from > to {
+		return nil, Tally{}, nil
+	}
 	var sum tallier
 	begin, end := -1, 0 // of the verbatim run in raw, while out is nil
 	for off := 0; off < len(raw); {

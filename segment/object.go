@@ -16,7 +16,7 @@ type ObjectWriter struct {
 	f      Footer
 	off    int64
 	pack   []byte // room for compressed bytes, used again
-	ratio  float64
+	ratio  float64 // raw to stored, of the last chunk that was compressed here
 	failed error
 	done   bool
 }
@@ -118,8 +118,12 @@ func (o *ObjectWriter) Finish() (*Footer, error) {
 }
 
 // RawTarget is how many raw bytes the next chunk should hold to be about
-// ChunkStoredTarget stored, going by the last chunk; a caller that joins frames
-// stops there.
-func (o *ObjectWriter) RawTarget() int64 {
+// ChunkStoredTarget stored, going by the last chunk if that is of the same
+// stream; a caller that joins frames stops there.
+func (o *ObjectWriter) RawTarget(stream string) int64 {
+	n := len(o.f.Chunks)
+	if n == 0 || o.f.Chunks[n-1].Stream != stream {
+		return ChunkStoredTarget
+	}
 	return int64(min(max(o.ratio*ChunkStoredTarget, ChunkStoredTarget), ChunkRawMax))
 }
