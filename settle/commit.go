@@ -18,7 +18,7 @@ func (m *mover) commit(ctx context.Context, a *announced, d *durable, o *outcome
 		return err
 	}
 	if len(runs) == 0 {
-		return m.nothing(d, failed)
+		return nothing(failed)
 	}
 	req := catalog.Rewrite{Key: a.key, Nonce: a.nonce, Runs: runs, UploadsGone: a.uploadsGone()}
 	var done catalog.Rewritten
@@ -80,7 +80,7 @@ func (m *mover) runsOf(ctx context.Context, a *announced, d *durable, mem *membe
 
 // nothing decides about an object that no run can use: a key whose object is
 // somebody's, sound and of no use is passed over for the next revision.
-func (m *mover) nothing(d *durable, failed []failure) error {
+func nothing(failed []failure) error {
 	if len(failed) > 0 {
 		return failed[0].err
 	}

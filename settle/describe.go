@@ -72,6 +72,9 @@ func (m *mover) covered(ctx context.Context, mem *member, r *run, end segment.Se
 			continue
 		}
 		if r.live[i].First > end {
+			if c.last != end {
+				return c, &segment.CorruptionError{Reason: fmt.Sprintf("stream %q: an object at this key ends at seq %d, where the sources have no row", mem.stream, end)}
+			}
 			break
 		}
 		if r.live[0].First > r.refs[0].First {

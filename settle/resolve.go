@@ -28,8 +28,19 @@ func (s *Settler) resolve(ctx context.Context, chain segment.Chain, slots []cata
 	}
 	// A crash here leaves the failed members' markers due: they are tried again at
 	// once instead of later.
-	return resolved, s.postpone(ctx, slots, causes(outs))
+	if len(outs) == 0 && resolved < len(slots) {
+		// Nothing of these slots is live, and yet refs name them: the walk of a trim has
+		// still to retire those, and makes the markers due then.
+		return resolved, s.postpone(ctx, slots, func(*catalog.StandingSlot) error { return errWalk })
+	}
+	cause := causes(outs)
+	return resolved, s.postpone(ctx, slots, func(slot *catalog.StandingSlot) error {
+		return cause[segment.SlotKey(slot.Chain, slot.ID)]
+	})
 }
+
+// errWalk is why a slot without live rows waits.
+var errWalk = errors.New("its last refs are dead and wait for the walk of a trim or teardown")
 
 // causes gives the first reason why a slot, by key, still owes its settle.
 func causes(outs []*outcome) map[string]error {
@@ -46,10 +57,10 @@ func causes(outs []*outcome) map[string]error {
 	return out
 }
 
-func (s *Settler) postpone(ctx context.Context, slots []catalog.StandingSlot, cause map[string]error) error {
+func (s *Settler) postpone(ctx context.Context, slots []catalog.StandingSlot, cause func(*catalog.StandingSlot) error) error {
 	for i := range slots {
 		slot := &slots[i]
-		why := cause[segment.SlotKey(slot.Chain, slot.ID)]
+		why := cause(slot)
 		if why == nil {
 			continue
 		}
