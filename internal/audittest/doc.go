@@ -1,0 +1,14 @@
+// Package audittest is the fixture of the deleting rooms' tests: one chain's
+// writer, a bucket in memory that is a referee, a real catalog, one clock for all
+// of them, and faults over the calls of both.
+//
+//	clock.go   virtual time; waiting advances it
+//	tier.go    New, Auditor, RunDry, and what is checked at the end of every test
+//	slots.go   seal, publish and absorb a segment
+//	faults.go  the i-th call fails, in four forms
+//	verbs.go   the catalog's verbs through the faults
+//
+// The bucket's CheckDelete holds I2 (no delete of what a ref names) and I4 (none
+// within a grace after the last ref died) at every single delete. At the end
+// fsck has to find no damage and nothing leaked.
+package audittest

@@ -1,0 +1,304 @@
+package audittest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/strandline/strandline/auditor"
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/sqlite"
+	"github.com/strandline/strandline/check"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/memstore"
+	"github.com/strandline/strandline/segment"
+	"github.com/strandline/strandline/settle"
+)
+
+// The margins of every tier.
+const (
+	ReadGrace   = 10 * time.Minute
+	OrphanGrace = time.Hour
+)
+
+// Tier is a bucket, a catalog and one chain's writer.
+type Tier struct {
+	T       testing.TB
+	Clock   *Clock
+	Mem     *memstore.Driver
+	Store   *objstore.Store
+	Classes objstore.Classes
+	DB      *sqlite.DB
+	Writer
+
+	// Damaged skips fsck at the end, for tests that do damage on purpose.
+	Damaged bool
+
+	mu        sync.Mutex // lastNamed
+	lastNamed map[string]time.Time
+}
+
+// New makes a tier whose cleanup checks it. opt's clock, referee and exemptions
+// are filled in.
+func New(t testing.TB, opt memstore.Options) *Tier {
+	t.Helper()
+	x := &Tier{T: t, Clock: NewClock(), lastNamed: map[string]time.Time{}}
+	opt.Clock = x.Clock.Now
+	opt.CheckDelete = x.checkDelete
+	opt.MayReadDeleted = func(string) bool { return true } // probes after an interrupted delete
+	x.Mem = memstore.New(opt)
+	x.Store = x.Open(x.Mem)
+	x.Classes = objstore.Classes{string(segment.ClassStandard): {x.Store}}
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "catalog.db"), Create: true, Clock: x.Clock.Now, CacheBytes: 4 << 20})
+	x.Must(err)
+	x.DB = db
+	t.Cleanup(func() {
+		x.check()
+		x.Must(db.Close())
+	})
+	x.seed()
+	x.Clock.around = x.lookAtRefs
+	return x
+}
+
+func (x *Tier) seed() {
+	ctx := x.T.Context()
+	_, err := x.DB.Init(ctx, uuid.New())
+	x.Must(err)
+	_, err = x.DB.SeedReadGrace(ctx, ReadGrace)
+	x.Must(err)
+	_, err = x.DB.SeedOrphanGrace(ctx, OrphanGrace)
+	x.Must(err)
+	_, err = x.DB.EnsureTopology(ctx, catalog.Topology{Epoch: 1, Shards: 1, Class: segment.ClassStandard, Buckets: []string{"mem"}, Settle: true, State: catalog.TopologyOpen})
+	x.Must(err)
+	x.Writer = Writer{x: x, Chain: segment.Chain{Epoch: 1}, owner: uuid.New(), next: 1, id: 1}
+	row, err := x.DB.AcquireChain(ctx, catalog.Acquire{Chain: x.Chain, Owner: x.owner, Address: "test", Lease: 10_000 * time.Hour})
+	x.Must(err)
+	x.term = row.Term
+}
+
+// Open puts a Store without pauses around a driver.
+func (x *Tier) Open(d objstore.Driver) *objstore.Store {
+	s, err := objstore.New(d, objstore.Config{Sleep: func(context.Context, time.Duration) error { return nil }})
+	x.Must(err)
+	return s
+}
+
+// Must fails the test on an error.
+func (x *Tier) Must(err error) {
+	x.T.Helper()
+	if err != nil {
+		x.T.Fatal(err)
+	}
+}
+
+// Ctx outlives the test, for what cleanups do.
+func (x *Tier) Ctx() context.Context { return context.WithoutCancel(x.T.Context()) }
+
+// Logger drops everything.
+func Logger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// Settler settles every standing slot at once.
+func (x *Tier) Settler(store *objstore.Store, cat settle.Catalog) *settle.Settler {
+	s, err := settle.New(settle.Deps{
+		Catalog: cat, Classes: objstore.Classes{string(segment.ClassStandard): {store}}, Clock: x.Clock.Now,
+		Logger: Logger(), NewNonce: uuid.NewString, NewUUID: uuid.New,
+	}, settle.Config{SettleAge: -1, StreamObjectMin: 4 << 10, Workers: 1})
+	x.Must(err)
+	return s
+}
+
+// Auditor is one with id, working one thing at a time.
+func (x *Tier) Auditor(id string, cfg auditor.Config) *auditor.Auditor {
+	return x.AuditorOn(id, cfg, x.Store, x.DB)
+}
+
+// AuditorOn works through a store and a catalog of the caller's.
+func (x *Tier) AuditorOn(id string, cfg auditor.Config, store *objstore.Store, cat catalog.Catalog) *auditor.Auditor {
+	x.T.Helper()
+	if cfg.Concurrency == 0 {
+		cfg.Concurrency = 1
+	}
+	a, err := auditor.New(auditor.Deps{
+		ID: id, Catalog: cat, Classes: objstore.Classes{string(segment.ClassStandard): {store}},
+		Settler: x.Settler(store, cat), Logger: Logger(), Clock: x.Clock.Now, Wait: x.Clock.Wait,
+	}, cfg)
+	x.Must(err)
+	return a
+}
+
+// SettleAll settles until the chain is idle.
+func (x *Tier) SettleAll() {
+	x.T.Helper()
+	s := x.Settler(x.Store, x.DB)
+	for range 100 {
+		rep, err := s.RunOnce(x.Ctx(), x.Chain, "settler")
+		x.Must(err)
+		if rep.Idle != "" {
+			return
+		}
+		if len(rep.Failures) > 0 {
+			x.T.Fatalf("settle: %+v", rep.Failures)
+		}
+	}
+	x.T.Fatal("the chain never got idle")
+}
+
+// RunDry runs auditors with time passing until the tier owes nothing but its
+// daily looks: every grace, the orphan grace and the day of a burned key are over.
+func (x *Tier) RunDry() {
+	x.T.Helper()
+	var last error
+	for _, d := range []time.Duration{0, ReadGrace, ReadGrace, ReadGrace, OrphanGrace, ReadGrace, ReadGrace, 25 * time.Hour, ReadGrace, ReadGrace, 25 * time.Hour} {
+		x.Clock.Advance(d)
+		_, last = x.Auditor("dry", auditor.Config{}).Once(x.Ctx(), auditor.OnceOptions{})
+	}
+	x.Must(last)
+}
+
+// Take leases the due markers of a duty.
+func (x *Tier) Take(d catalog.Duty) []catalog.Marker {
+	x.T.Helper()
+	ms, err := x.DB.TakeDue(x.Ctx(), catalog.Take{Duties: []catalog.Duty{d}, Owner: "test", Lease: time.Second, Limit: 1000})
+	x.Must(err)
+	return ms
+}
+
+// Markers are all standing ones of a duty.
+func (x *Tier) Markers(d catalog.Duty) []catalog.Marker {
+	x.T.Helper()
+	ms, err := x.DB.MarkersOf(x.Ctx(), d, "", 1000)
+	x.Must(err)
+	return ms
+}
+
+// Intents are all of them.
+func (x *Tier) Intents() []catalog.Intent {
+	x.T.Helper()
+	in, err := x.DB.Intents(x.Ctx(), "", 1000)
+	x.Must(err)
+	return in
+}
+
+// Keys are the bucket's keys of some kinds, in order; all of them without kinds.
+func (x *Tier) Keys(kinds ...segment.KeyKind) []string {
+	return slices.DeleteFunc(x.Mem.Keys(), func(key string) bool {
+		k, err := segment.ParseKey(key)
+		return len(kinds) > 0 && (err != nil || !slices.Contains(kinds, k.Kind))
+	})
+}
+
+// Settled are the keys of settled objects.
+func (x *Tier) Settled() []string { return x.Keys(segment.KeyStream, segment.KeyPack) }
+
+// Slots are the keys of slots.
+func (x *Tier) Slots() []string { return x.Keys(segment.KeySlot) }
+
+// refKeys are the keys that refs name.
+func (x *Tier) refKeys() (map[string]bool, error) {
+	named := map[string]bool{}
+	var after *catalog.Ref
+	for {
+		page, err := x.DB.RefsByKey(x.Ctx(), after, 1000)
+		if err != nil || len(page) == 0 {
+			return named, err
+		}
+		for i := range page {
+			named[page[i].Key] = true
+		}
+		after = &page[len(page)-1].Ref
+	}
+}
+
+// lookAtRefs notes what refs name now: a ref that dies, dies at the time of the
+// last such look, because time moves only between two looks.
+func (x *Tier) lookAtRefs() {
+	named, err := x.refKeys()
+	if err != nil {
+		x.T.Errorf("look at refs: %v", err)
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for key := range named {
+		x.lastNamed[key] = x.Clock.Now()
+	}
+}
+
+// checkDelete is the referee's question before each delete (I2, I4).
+func (x *Tier) checkDelete(key string) error {
+	refs, err := x.DB.Liveness(x.Ctx(), key)
+	if err != nil {
+		return err
+	}
+	if len(refs) > 0 {
+		return fmt.Errorf("I2: a ref of stream %q names it", refs[0].Stream)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if died, ok := x.lastNamed[key]; ok && x.Clock.Now().Sub(died) < ReadGrace {
+		return fmt.Errorf("I4: its last ref died %v ago", x.Clock.Now().Sub(died))
+	}
+	return nil
+}
+
+// check is what holds at the end of every test.
+func (x *Tier) check() {
+	x.T.Helper()
+	if v := x.Mem.Violations(); len(v) > 0 {
+		x.T.Errorf("the referee: %v", v)
+	}
+	if x.Damaged || x.T.Failed() {
+		return
+	}
+	x.T.Log("fsck")
+	if err := x.Fsck(false); err != nil {
+		x.T.Error(err)
+	}
+}
+
+// Fsck finds damage and leaks; with clean, also garbage that only waits.
+func (x *Tier) Fsck(clean bool) error {
+	rep, err := check.Fsck(x.Ctx(), x.DB, x.Classes, check.Config{})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, d := range rep.Damage {
+		errs = append(errs, fmt.Errorf("fsck: damage: %+v", d))
+	}
+	for _, g := range rep.Garbage {
+		if clean || g.State == check.Leaked {
+			errs = append(errs, fmt.Errorf("fsck: garbage: %+v", g))
+		}
+	}
+	if clean && rep.Waiting > 0 {
+		errs = append(errs, fmt.Errorf("fsck: %d objects wait although nothing is owed", rep.Waiting))
+	}
+	return errors.Join(errs...)
+}
+
+// MustBeClean is I5: what refs name and the records stand, nothing else.
+func (x *Tier) MustBeClean() {
+	x.T.Helper()
+	x.Must(x.Fsck(true))
+	for _, d := range []catalog.Duty{catalog.DutySettle, catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyTeardown} {
+		if ms := x.Markers(d); len(ms) > 0 {
+			x.T.Errorf("I5: a %s marker waits on nothing: %+v", d, ms[0])
+		}
+	}
+	for _, in := range x.Intents() {
+		if in.State != catalog.IntentBurned {
+			x.T.Errorf("I5: a standing intent: %+v", in)
+		}
+	}
+}
