@@ -19,14 +19,7 @@ func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, lim
 	if limit <= 0 || limit > 1000 {
 		return objstore.Page{}, invalid(op, prefix, "a page of %d: give 1 to 1,000", limit)
 	}
-	w := walk{prefix: prefix, after: max(startAfter, token), todo: frontier{{path: d.root, dir: true}}}
-	if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
-		if objstore.CheckKey(prefix[:i]) != nil {
-			return objstore.Page{}, d.stands(op, prefix) // no key begins so, and no path may
-		}
-		w.todo = frontier{{key: prefix[:i+1], path: d.dirPath(prefix[:i]), dir: true}}
-	}
-	page, err := w.page(ctx, limit)
+	page, err := d.walk(prefix, max(startAfter, token)).page(ctx, limit)
 	if err == nil {
 		// What was found missing on the way was deleted, if the bucket still stands.
 		err = d.stands(op, prefix)
@@ -41,6 +34,21 @@ func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, lim
 type walk struct {
 	prefix, after string
 	todo          frontier
+	opened        int // directories read
+}
+
+// walk begins at the deepest directory that holds all keys under prefix.
+func (d *Driver) walk(prefix, after string) *walk {
+	w := &walk{prefix: prefix, after: after}
+	i := strings.LastIndexByte(prefix, '/')
+	switch {
+	case i < 0:
+		w.todo = frontier{{path: d.root, dir: true}}
+	case objstore.CheckKey(prefix[:i]) == nil:
+		w.todo = frontier{{key: prefix[:i+1], path: d.dirPath(prefix[:i]), dir: true}}
+	default: // no key begins so, and no path may be formed of it
+	}
+	return w
 }
 
 // node is an object, or a directory whose keys all begin with key.
@@ -96,6 +104,7 @@ func (w *walk) page(ctx context.Context, limit int) (objstore.Page, error) {
 
 // open puts the entries of a directory that may matter on the frontier.
 func (w *walk) open(dir node) error {
+	w.opened++
 	f, err := os.Open(dir.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // pruned, or a prefix under which nothing stands

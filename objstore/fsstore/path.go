@@ -49,6 +49,9 @@ func pieces(name string) []string {
 	var out []string
 	for len(name) > pieceSize {
 		cut := pieceSize
+		if len(name)-cut < len("..x") {
+			cut -= len("..x") // the last piece may be a directory's name: never "." or ".."
+		}
 		if name[cut-1] == '%' {
 			cut--
 		}

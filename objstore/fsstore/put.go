@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/google/uuid"
 
@@ -143,7 +144,7 @@ func (d *Driver) create(ctx context.Context, op objstore.Op, key, tmp string, _ 
 		}
 		return &objstore.Error{Op: string(op), Key: key, Kind: objstore.ErrExists, Err: err}
 	}
-	if errors.Is(err, fs.ErrPermission) && d.writable() {
+	if errors.Is(err, syscall.EPERM) && d.writable() {
 		err = &objstore.Error{Op: string(op), Key: key, Kind: objstore.ErrUnsupported, Err: fmt.Errorf("%w: %s", err, noLinks)}
 	}
 	if err != nil {
