@@ -81,7 +81,7 @@ func ensureStamp(ctx context.Context, store *objstore.Store, want segment.Stamp)
 		if err := refuseUsed(ctx, objstore.Classes{string(want.Class): {store}}, "it has no stamp, but holds objects"); err != nil {
 			return err
 		}
-		body, err := segment.EncodeStamp(&want)
+		body, err := segment.EncodeStamp(want)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func readStamp(ctx context.Context, store *objstore.Store) (segment.Stamp, bool,
 	if err != nil {
 		return segment.Stamp{}, false, fmt.Errorf("the stamp of %s: %w", store.Name(), err)
 	}
-	return *stamp, true, nil
+	return stamp, true, nil
 }
 
 // compare is the pure half: does a stamp fit the catalog and the class?
@@ -161,6 +161,7 @@ func EnsureEpoch(ctx context.Context, cat catalog.Deployment, classes objstore.C
 	}
 	body, err := segment.EncodeTopology(&segment.TopologyRecord{
 		Epoch: t.Epoch, Shards: t.Shards, Class: t.Class, Buckets: t.Buckets, Settle: t.Settle,
+		State: string(t.State),
 	})
 	if err != nil {
 		return t, err

@@ -50,6 +50,9 @@ func (a *app) appendCommand() *cobra.Command {
 			}
 			ap := &appender{client: c, route: route, results: map[string]*appended{}}
 			err = ap.run(cmd.Context(), a)
+			if err != nil && len(ap.results) == 0 {
+				return err
+			}
 			return firstOf(err, a.printAppended(ap, keyField != "")) // what was acknowledged is said even if a later batch was not
 		},
 	}

@@ -29,7 +29,7 @@ type backendFlags struct {
 }
 
 func (b *backendFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&b.dir, "dir", "", "embedded layout: DIR/bucket, DIR/catalog.db, DIR/writer")
+	f.StringVar(&b.dir, "dir", "", "embedded layout: DIR/bucket, DIR/catalog.db, DIR/writer (default strandline-data, unless --store and --catalog are given)")
 	f.StringArrayVar(&b.stores, "store", nil, "CLASS=URL[,URL…]: file:///dir, minio://host:port/bucket/prefix?tls=, s3://bucket/prefix?region=&endpoint=&path-style=")
 	f.StringVar(&b.catalog, "catalog", "", "catalog: sqlite:///path/catalog.db")
 }
@@ -91,8 +91,14 @@ func (b *backendFlags) open(ctx context.Context, m mode) (_ *tier, err error) {
 	return t, check.Verify(ctx, t.catalog, t.classes)
 }
 
+// defaultDir is the deployment of the quick start.
+const defaultDir = "strandline-data"
+
 // complete derives what --dir stands for.
 func (b *backendFlags) complete() error {
+	if b.dir == "" && len(b.stores) == 0 && b.catalog == "" {
+		b.dir = defaultDir
+	}
 	if b.dir != "" {
 		abs, err := filepath.Abs(b.dir)
 		if err != nil {
@@ -107,7 +113,7 @@ func (b *backendFlags) complete() error {
 		}
 	}
 	if len(b.stores) == 0 || b.catalog == "" {
-		return usage("where is the deployment? Give --dir DIR, or --store and --catalog")
+		return usage("--store and --catalog come together; or give --dir DIR")
 	}
 	return nil
 }

@@ -53,7 +53,6 @@ func bytesText(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
 func countText(n int64) string { return humanize.Comma(n) }
 
-
 func num[T ~uint32 | ~uint64 | ~int64 | ~int](n T) string { return strconv.FormatInt(int64(n), 10) }
 
 // sizeFlag is a byte size written as people do: 64MiB.

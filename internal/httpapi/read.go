@@ -107,59 +107,122 @@ func (s *server) position(text string) (segment.Pos, error) {
 }
 
 // rows reads what is absorbed from the bucket, then what only this writer has yet.
-// A segment that was absorbed and unlinked in between sends the reader back to the bucket.
+// Between the two, segments are absorbed and unlinked: then the reader goes back to the
+// bucket, which by then has everything below the first local seq.
 func (s *server) rows(ctx context.Context, stream string, from, to segment.Pos) iter.Seq2[coldload.Row, error] {
 	return func(yield func(coldload.Row, error) bool) {
-		next := from
-		// deliver passes rows on and says whether the caller wants more.
-		deliver := func(rows iter.Seq2[coldload.Row, error]) (bool, error) {
-			for row, err := range rows {
-				if err != nil {
-					return true, err
-				}
-				if !yield(row, nil) {
-					return false, nil
-				}
-				next = row.Pos().Next()
-			}
-			return true, nil
+		rd := &mixed{server: s, stream: stream, next: from, to: to, yield: yield}
+		if err := rd.run(ctx); err != nil && !rd.over {
+			yield(coldload.Row{}, err)
 		}
-		for range maxTurns {
-			more, err := deliver(s.Reader.Rows(ctx, stream, next, to))
-			unknown := errors.Is(err, catalog.ErrNotFound) // nothing of it is absorbed yet
-			if !more {
-				return
-			}
-			if err != nil && !unknown {
-				yield(coldload.Row{}, err)
-				return
-			}
-			if s.Writer == nil {
-				if unknown {
-					yield(coldload.Row{}, err)
-				}
-				return
-			}
-			before := next
-			more, localErr := deliver(s.Writer.Read(ctx, stream, next, to))
-			switch {
-			case !more:
-				return
-			case errors.Is(localErr, localtier.ErrNotLocal):
-				continue
-			case errors.Is(localErr, localtier.ErrNotOwner), localErr == nil:
-				if unknown && next == before {
-					yield(coldload.Row{}, err)
-				}
-				return
-			default:
-				yield(coldload.Row{}, localErr)
-				return
-			}
-		}
-		yield(coldload.Row{}, fmt.Errorf("%w: local segments went faster than they could be read; try again", catalog.ErrUnavailable))
 	}
+}
+
+// mixed is one read of bucket and local files.
+type mixed struct {
+	*server
+	stream string
+	next   segment.Pos // the first position not delivered yet
+	to     segment.Pos
+	yield  func(coldload.Row, error) bool
+	over   bool // the caller's loop ended
 }
 
 // maxTurns bounds how often a reader is sent back to the bucket.
 const maxTurns = 10
+
+func (m *mixed) run(ctx context.Context) error {
+	unknown, err := m.begin(ctx)
+	if err != nil {
+		return err
+	}
+	first := m.next
+	for range maxTurns {
+		var notLocal *localtier.NotLocalError
+		if err := m.cold(ctx); err != nil {
+			return err
+		}
+		if m.over || m.Writer == nil {
+			return unknown
+		}
+		err := m.deliver(m.local(ctx, m.stream, m.next, m.to))
+		switch {
+		case errors.As(err, &notLocal):
+			if err := m.cold(ctx); err != nil {
+				return err
+			}
+			if p := (segment.Pos{Epoch: m.Epoch, Seq: notLocal.First}); m.next.Less(p) {
+				m.next = p // the bucket had all below it
+			}
+		case err == nil, errors.Is(err, localtier.ErrNotOwner):
+			if m.next == first {
+				return unknown
+			}
+			return nil
+		default:
+			return err
+		}
+	}
+	return fmt.Errorf("%w: local segments went faster than they could be read; try again", catalog.ErrUnavailable)
+}
+
+// begin finds the first live position, which local files do not know. unknown is
+// what to answer if the writer has no rows of the stream either.
+func (m *mixed) begin(ctx context.Context) (unknown, err error) {
+	p, err := m.Plans.Plan(ctx, catalog.PlanRequest{Stream: m.stream, Limit: 1})
+	if errors.Is(err, catalog.ErrNotFound) {
+		return fmt.Errorf("stream %q: %w", m.stream, err), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m.next == (segment.Pos{}) {
+		m.next = p.LiveFrom
+	}
+	return nil, nil
+}
+
+// cold delivers what the bucket has; of a stream that nothing is absorbed of, nothing.
+func (m *mixed) cold(ctx context.Context) error {
+	err := m.deliver(m.Reader.Rows(ctx, m.stream, m.next, m.to))
+	if errors.Is(err, catalog.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// deliver passes rows on until there are no more or the caller wants no more.
+func (m *mixed) deliver(rows iter.Seq2[coldload.Row, error]) error {
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		if !m.yield(row, nil) {
+			m.over = true
+			return nil
+		}
+		m.next = row.Pos().Next()
+	}
+	return nil
+}
+
+// local reads from the writer, which knows only its own epoch.
+func (s *server) local(ctx context.Context, stream string, from, to segment.Pos) iter.Seq2[coldload.Row, error] {
+	return func(yield func(coldload.Row, error) bool) {
+		if to != (segment.Pos{}) && to.Epoch < s.Epoch {
+			return
+		}
+		first, last := segment.Seq(0), segment.Seq(math.MaxUint64)
+		if from.Epoch == s.Epoch {
+			first = from.Seq
+		}
+		if to.Epoch == s.Epoch {
+			last = to.Seq
+		}
+		for row, err := range s.Writer.Read(ctx, stream, first, last) {
+			if !yield(coldload.Row{Epoch: s.Epoch, Row: row}, err) {
+				return
+			}
+		}
+	}
+}

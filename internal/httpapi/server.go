@@ -27,7 +27,7 @@ const (
 // Writer is what appends and the local tail of reads need.
 type Writer interface {
 	Append(ctx context.Context, stream string, rows []segment.Row, ack localtier.Ack) (localtier.Result, error)
-	Read(ctx context.Context, stream string, from, to segment.Pos) iter.Seq2[coldload.Row, error]
+	Read(ctx context.Context, stream string, from, to segment.Seq) iter.Seq2[segment.Row, error]
 	Ready() error
 }
 
@@ -40,7 +40,8 @@ type Reader interface {
 type Deps struct {
 	Writer Writer // nil: reads only
 	Reader Reader
-	Epoch  segment.Epoch // of bare seqs
+	Plans  coldload.Catalog // for the first live position
+	Epoch  segment.Epoch    // the writer's, and that of bare seqs
 	Status func(ctx context.Context) (any, error)
 	Logger *slog.Logger
 }
@@ -60,7 +61,9 @@ func Handler(d Deps) http.Handler {
 	mux.HandleFunc("POST /v1/streams/{stream}/rows", s.append)
 	mux.HandleFunc("GET /v1/streams/{stream}/rows", s.read)
 	mux.HandleFunc("GET /v1/status", s.status)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, map[string]string{"status": "alive"}) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, map[string]string{"status": "alive"})
+	})
 	mux.HandleFunc("GET /readyz", s.ready)
 	return s.admit(mux)
 }

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/strandline/strandline/auditor"
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/settle"
+)
+
+// auditorFlags are the knobs of the duties.
+type auditorFlags struct {
+	readGrace   time.Duration
+	orphanGrace time.Duration
+	settleAge   time.Duration
+	settleBytes sizeFlag
+	config      auditor.Config
+	given       func(name string) bool
+}
+
+func (f *auditorFlags) register(fs *pflag.FlagSet) {
+	f.settleBytes = settle.DefaultSettleBytes
+	fs.DurationVar(&f.readGrace, "auditor-read-grace", catalog.DefaultReadGrace, "no delete comes sooner after a death; only seeds the catalog's setting")
+	fs.DurationVar(&f.orphanGrace, "auditor-orphan-grace", catalog.DefaultOrphanGrace, "age at which an intent is judged; only seeds the catalog's setting")
+	fs.DurationVar(&f.settleAge, "settle-age", settle.DefaultSettleAge, "settle a chain when its oldest slot is this old")
+	fs.Var(&f.settleBytes, "settle-bytes", "or when so many bytes of slots stand")
+	f.given = fs.Changed
+}
+
+func (f *auditorFlags) validate() error {
+	switch {
+	case f.readGrace < catalog.LeastReadGrace:
+		return fmt.Errorf("--auditor-read-grace %v: give %v or more", f.readGrace, catalog.LeastReadGrace)
+	case f.orphanGrace < catalog.LeastOrphanGrace:
+		return fmt.Errorf("--auditor-orphan-grace %v: give %v or more", f.orphanGrace, catalog.LeastOrphanGrace)
+	case f.settleAge < 0:
+		return fmt.Errorf("--settle-age %v: give 0 or more", f.settleAge)
+	}
+	return f.config.Validate()
+}
+
+// seed sets the margins that nobody has set yet, if they were given. Flags only
+// seed: what is in force is the catalog's.
+func (f *auditorFlags) seed(ctx context.Context, cat catalog.Deployment, log *slog.Logger) error {
+	for _, m := range []struct {
+		flag string
+		want time.Duration
+		set  func(context.Context, time.Duration) (catalog.Margin, error)
+	}{
+		{"auditor-read-grace", f.readGrace, cat.SeedReadGrace},
+		{"auditor-orphan-grace", f.orphanGrace, cat.SeedOrphanGrace},
+	} {
+		if !f.given(m.flag) {
+			continue
+		}
+		have, err := m.set(ctx, m.want)
+		if err != nil {
+			return fmt.Errorf("--%s: %w", m.flag, err)
+		}
+		if have.Value != m.want {
+			log.Warn("the catalog's setting stands, the flag only seeds it", "flag", m.flag, "given", m.want, "stands", have.Value)
+		}
+	}
+	return nil
+}
+
+// build wires the duties.
+func (f *auditorFlags) build(t *tier, log *slog.Logger) (*auditor.Auditor, error) {
+	age, bytes := f.settleAge, int64(f.settleBytes)
+	if age == 0 {
+		age = -1 // the package's word for "at once"
+	}
+	settler, err := settle.New(settle.Deps{
+		Catalog: t.catalog, Classes: t.classes, Clock: time.Now, Logger: log,
+		NewNonce: uuid.NewString, NewUUID: newUUID,
+	}, settle.Config{SettleAge: age, SettleBytes: bytes})
+	if err != nil {
+		return nil, err
+	}
+	return auditor.New(auditor.Deps{
+		ID: uuid.NewString(), Catalog: t.catalog, Classes: t.classes, Settler: settler, Logger: log, Clock: time.Now,
+	}, f.config)
+}
+
+func newUUID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
+
+func (a *app) auditorCommand() *cobra.Command {
+	var b backendFlags
+	var f auditorFlags
+	var once bool
+	var linger time.Duration
+	cmd := &cobra.Command{
+		Use:   "auditor",
+		Short: "Run the duties: settle, trim-check, reap-check, orphan, teardown, sweep",
+		Long: "Runs until Ctrl-C, or with --once until nothing is due. --once also waits for what comes due within --linger, so that\n" +
+			"short graces are seen through in one run. Any number of auditors may run at once.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := f.validate(); err != nil {
+				return usage("%w", err)
+			}
+			log, err := a.logger()
+			if err != nil {
+				return err
+			}
+			t, err := b.open(cmd.Context(), modeWrite)
+			if err != nil {
+				return err
+			}
+			defer func() { err = closing(err, t) }()
+			if err := f.seed(cmd.Context(), t.catalog, log); err != nil {
+				return err
+			}
+			aud, err := f.build(t, log)
+			if err != nil {
+				return err
+			}
+			if !once {
+				return firstOf(ignoreCancel(cmd.Context(), aud.Run(cmd.Context())), a.printSummary(t, aud.Summary()))
+			}
+			if !cmd.Flags().Changed("linger") {
+				if linger, err = defaultLinger(cmd.Context(), t); err != nil {
+					return err
+				}
+			}
+			sum, err := aud.Once(cmd.Context(), auditor.OnceOptions{Linger: linger})
+			return firstOf(err, a.printSummary(t, sum))
+		},
+	}
+	fs := cmd.Flags()
+	b.register(fs)
+	f.register(fs)
+	fs.BoolVar(&once, "once", false, "run what is due until nothing is, then exit")
+	fs.DurationVar(&linger, "linger", 0, "with --once: also wait for what comes due within this time (default: 3 read graces, at most 5s)")
+	fs.BoolVar(&f.config.DryRun, "dry-run", false, "print what would be deleted and why the rest stays; change nothing")
+	fs.BoolVar(&f.config.Sweep, "sweep", false, "also reclaim settled objects that nothing watches")
+	fs.StringSliceVar(&f.config.Duties, "duty", nil, "run only these duties")
+	return cmd
+}
+
+func defaultLinger(ctx context.Context, t *tier) (time.Duration, error) {
+	settings, err := t.catalog.Settings(ctx)
+	if err != nil {
+		return 0, err
+	}
+	now, err := t.catalog.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return auditor.Linger(settings.ReadGrace.Deleting(now, catalog.DefaultReadGrace)), nil
+}
+
+// ignoreCancel: a signal is the usual end of a service.
+func ignoreCancel(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (a *app) printSummary(t *tier, s auditor.Summary) error {
+	if a.json {
+		return a.printJSON(struct {
+			auditor.Summary
+			Requests map[string]int64 `json:"requests"`
+		}{s, requestsOf(t)})
+	}
+	rows := [][]string{{"DUTY", "RUNS", "FAILED", "ITEMS", "SECONDS", "OUTCOMES", "KEPT"}}
+	for _, name := range sorted(s.Duties) {
+		d := s.Duties[name]
+		rows = append(rows, []string{
+			name, num(d.Started), num(d.Failed), num(d.Items), fmt.Sprintf("%.2f", d.Seconds), counts(d.Outcomes), counts(d.Kept),
+		})
+	}
+	if err := table(a.out, rows); err != nil {
+		return err
+	}
+	for _, line := range s.DryRun {
+		fmt.Fprintf(a.out, "would delete %+v\n", line)
+	}
+	if s.Held != "" {
+		fmt.Fprintf(a.out, "deletes are held: %s\n", s.Held)
+	}
+	return nil
+}
+
+func counts(m map[string]int) string {
+	parts := make([]string, 0, len(m))
+	for k, n := range m {
+		parts = append(parts, fmt.Sprintf("%s %d", k, n))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
