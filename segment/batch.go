@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"unicode/utf8"
 )
 
 // Batch is the rows of one append call (or of a part of it): one stream,
@@ -120,8 +121,10 @@ func readBatchHead(r *reader) (h batchHead) {
 	if h.rows == 0 || h.first == 0 || uint64(h.first) > math.MaxUint64-uint64(h.rows) {
 		r.fail("%d rows from seq %d", h.rows, h.first)
 	}
-	if err := checkAnyStream(string(h.stream)); err != nil {
-		r.fail("%v", err)
+	if !plainName(h.stream) {
+		if err := checkAnyStream(string(h.stream)); err != nil {
+			r.fail("%v", err)
+		}
 	}
 	if flags&batchHasProducer != 0 {
 		if err := CheckProducer(string(h.producer)); err != nil {
@@ -131,9 +134,14 @@ func readBatchHead(r *reader) (h batchHead) {
 	return h
 }
 
+// plainName is the usual case of checkAnyStream, for bytes.
+func plainName(name []byte) bool {
+	return len(name) > 0 && len(name) <= MaxStreamName && name[0] != '~' && utf8.Valid(name)
+}
+
 // rowReader yields a batch's rows one by one, without allocating.
 type rowReader struct {
-	r    *reader
+	r    reader
 	seq  Seq
 	left int
 	time int64
@@ -157,7 +165,7 @@ func (rr *rowReader) next(row *Row) bool {
 
 func openBatch(p []byte) (batchHead, rowReader) {
 	r := newReader(p, "batch")
-	h := readBatchHead(r)
+	h := readBatchHead(&r)
 	return h, rowReader{r: r, seq: h.first, left: h.rows}
 }
 
@@ -194,6 +202,6 @@ func DecodeBatchInto(p []byte, b *Batch) error {
 // BatchSpan reads only what a scan needs of a batch frame's payload.
 func BatchSpan(p []byte) (stream string, first Seq, rows int, err error) {
 	r := newReader(p, "batch")
-	h := readBatchHead(r)
+	h := readBatchHead(&r)
 	return string(h.stream), h.first, h.rows, r.err
 }

@@ -14,7 +14,7 @@ type reader struct {
 	err  error
 }
 
-func newReader(b []byte, what string) *reader { return &reader{b: b, what: what} }
+func newReader(b []byte, what string) reader { return reader{b: b, what: what} }
 
 func (r *reader) fail(format string, args ...any) {
 	if r.err == nil {
@@ -119,7 +119,12 @@ func (r *reader) count(size int, what string) int {
 
 // text reads a length and that many bytes, aliasing the input.
 func (r *reader) text(limit uint64, what string) []byte {
-	return r.take(r.upTo(limit, what+" length"))
+	n := r.uvarint()
+	if n > limit {
+		r.fail("%s of %d bytes, at most %d", what, n, limit)
+		return nil
+	}
+	return r.take(n)
 }
 
 // done refuses bytes that nothing asked for.

@@ -137,10 +137,10 @@ func DecodeFooter(b []byte) (*Footer, error) {
 	f.Created = int64(r.u64())
 	f.Writer = string(r.text(MaxWriterVersion, "writer version"))
 	if f.Kind == ObjSlot {
-		f.Slot = readSlot(r)
+		f.Slot = readSlot(&r)
 		f.Slot.Fence, f.Slot.Closed = flags&slotFence != 0, flags&slotClosed != 0
 	}
-	readChunks(r, f)
+	readChunks(&r, f)
 	if err := r.done(); err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func TestGoldenSlot(t *testing.T) {
 func fromDump(t *testing.T, name string, make func() []byte) []byte {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")
-	if *update {
+	if *update && make != nil {
 		if err := os.WriteFile(path, []byte(hex.Dump(make())), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -101,9 +101,6 @@ func fromDump(t *testing.T, name string, make func() []byte) []byte {
 	}
 	var b []byte
 	for line := range bytes.Lines(dump) {
-		if len(bytes.TrimSpace(line)) <= 8 {
-			continue // the total at the end
-		}
 		digits, _, _ := bytes.Cut(line, []byte("|"))
 		for _, d := range bytes.Fields(digits)[1:] {
 			b = append(b, mustDo(hex.DecodeString(string(d)))(t)...)

@@ -15,7 +15,7 @@ type ObjectWriter struct {
 	w      io.Writer
 	f      Footer
 	off    int64
-	pack   []byte // room for compressed bytes, used again
+	pack   []byte  // room for compressed bytes, used again
 	ratio  float64 // raw to stored, of the last chunk that was compressed here
 	failed error
 	done   bool

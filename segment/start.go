@@ -70,7 +70,7 @@ func AppendStart(dst []byte, s *Start) ([]byte, error) {
 // DecodeStart reads a SegmentStart frame's payload.
 func DecodeStart(p []byte) (Start, error) {
 	r := newReader(p, "segment start")
-	readVersion(r, startVersion)
+	readVersion(&r, startVersion)
 	s := Start{
 		Chain:   Chain{Epoch(r.u32()), Shard(r.u32())},
 		ID:      ID(r.u64()),
@@ -82,8 +82,8 @@ func DecodeStart(p []byte) (Start, error) {
 	if r.err == nil && (s.ID == 0 || s.Base == 0) {
 		r.fail("segment %d with base seq %d", s.ID, s.Base)
 	}
-	s.Consumers = readConsumers(r)
-	s.Producers = readProducers(r)
+	s.Consumers = readConsumers(&r)
+	s.Producers = readProducers(&r)
 	return s, r.done()
 }
 
@@ -110,7 +110,7 @@ func AppendSeal(dst []byte, s Seal) []byte {
 // DecodeSeal reads a Seal frame's payload.
 func DecodeSeal(p []byte) (Seal, error) {
 	r := newReader(p, "seal")
-	readVersion(r, sealVersion)
+	readVersion(&r, sealVersion)
 	s := Seal{Frames: r.u32(), Next: Seq(r.u64()), Digest: r.u64()}
 	if r.err == nil && (s.Frames == 0 || s.Next == 0) {
 		r.fail("%d frames, next seq %d", s.Frames, s.Next)
