@@ -110,8 +110,8 @@ func TestUnknownKeys(t *testing.T) {
 }
 
 func FuzzParseKey(f *testing.F) {
-	for _, k := range sampleKeys() {
-		f.Add(k)
+	for i, k := range sampleKeys() {
+		seed(f, i, k)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		k, err := ParseKey(s)
@@ -129,8 +129,8 @@ func FuzzParseKey(f *testing.F) {
 }
 
 func FuzzStreamKey(f *testing.F) {
-	for _, n := range sampleNames() {
-		f.Add(n, uint32(1), uint64(2), uint32(0))
+	for i, n := range sampleNames() {
+		seed(f, i, n, uint32(1), uint64(2), uint32(i))
 	}
 	f.Fuzz(func(t *testing.T, name string, e uint32, first uint64, rev uint32) {
 		if checkAnyStream(name) != nil {

@@ -52,10 +52,18 @@ func ParseMeta(meta map[string]string) (SlotMeta, error) {
 	if m.Digest, err = parseHex64(got[MetaSegmentDigest]); err != nil {
 		return SlotMeta{}, metaError(MetaSegmentDigest, got[MetaSegmentDigest], err)
 	}
-	if m.Length, err = strconv.ParseInt(got[MetaSegmentBytes], 10, 64); err != nil {
+	if m.Length, err = parseLength(got[MetaSegmentBytes]); err != nil {
 		return SlotMeta{}, metaError(MetaSegmentBytes, got[MetaSegmentBytes], err)
 	}
 	return m, nil
+}
+
+func parseLength(s string) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err == nil && (n < 0 || strconv.FormatInt(n, 10) != s) {
+		err = fmt.Errorf("%q is no plain decimal number", s)
+	}
+	return n, err
 }
 
 func metaError(name, value string, err error) error {
