@@ -122,6 +122,9 @@ func readFile(fsys FS, name string, limit int64) (_ []byte, err error) {
 		return nil, fmt.Errorf("%s is %d bytes, at most %d", name, info.Size, limit)
 	}
 	b := make([]byte, info.Size)
+	if len(b) == 0 {
+		return b, nil
+	}
 	if n, err := f.ReadAt(b, 0); n < len(b) {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

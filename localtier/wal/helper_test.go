@@ -143,6 +143,11 @@ func mustSeal(t testing.TB, l *wal.Log) {
 // business elsewhere.
 func stop(l *wal.Log) { _ = l.Close() }
 
+// bg is for calls that outlive no test.
+var bg = context.Background()
+
+func tornFile(id segment.ID) string { return shardDir + "/" + segment.TornName(id) }
+
 func segFile(id segment.ID) string { return shardDir + "/" + segment.FileName(id) }
 
 func wantRows(t testing.TB, r *recorder, want ...string) {

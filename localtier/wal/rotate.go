@@ -83,8 +83,8 @@ func (l *Log) follows(s segment.Start) error {
 // StartSegment begins a segment with what the caller says of it: the first of a
 // fresh log, or the first of a new term. The open segment is sealed before, even
 // one that is empty. On a log without segments an id above 1 says that the
-// shared tier holds everything before it: CHECKPOINT is written for Prev. When
-// it returns nil, all of it is durable.
+// shared tier holds everything before it: CHECKPOINT is written for Prev. A zero
+// Created is now. When it returns nil, all of it is durable.
 func (l *Log) StartSegment(ctx context.Context, s segment.Start) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -111,6 +111,9 @@ func (l *Log) queueStart(s segment.Start) (*run, error) {
 	}
 	if err := l.follows(s); err != nil {
 		return nil, err
+	}
+	if s.Created == 0 {
+		s.Created = l.cfg.Now().UnixNano()
 	}
 	if l.head.open {
 		l.queueSeal()
