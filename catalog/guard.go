@@ -145,8 +145,8 @@ func ValidateAbsorb(a *Absorb) error {
 	switch {
 	case s.ID == 0:
 		return Invalid(verb, "no position")
-	case a.Key == "":
-		return Invalid(verb, "no key")
+	case a.Key != segment.SlotKey(s.Chain, s.ID):
+		return Invalid(verb, "key %q is not that of position %d of chain %s", a.Key, s.ID, s.Chain)
 	case s.UUID == segment.UUID{}:
 		return Invalid(verb, "no segment UUID")
 	case s.Bytes < 0:

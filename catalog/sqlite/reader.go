@@ -20,7 +20,7 @@ func page(limit int) int {
 // Stream is one stream by name.
 func (d *DB) Stream(ctx context.Context, name string) (s catalog.Stream, err error) {
 	err = d.read(ctx, "Stream", func(t *tx) (err error) {
-		s, _, err = t.streamBy("name = ?", name)
+		s, _, err = t.streamBy("s.name = ?", name)
 		return err
 	})
 	return s, err
@@ -29,7 +29,7 @@ func (d *DB) Stream(ctx context.Context, name string) (s catalog.Stream, err err
 // Streams pages by name.
 func (d *DB) Streams(ctx context.Context, after string, limit int) (out []catalog.Stream, err error) {
 	err = d.read(ctx, "Streams", func(t *tx) error {
-		return t.query("SELECT "+streamCols+" FROM stream WHERE name > ? ORDER BY name LIMIT ?", func(scan scanFunc) error {
+		return t.query("SELECT "+streamCols+" FROM stream s WHERE s.name > ? ORDER BY s.name LIMIT ?", func(scan scanFunc) error {
 			s, err := scanStream(scan)
 			out = append(out, s)
 			return err
@@ -53,7 +53,7 @@ func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
 		return p, err
 	}
 	p.TTL = settings.PlanTTL(t.now)
-	if p.Stream, p.LiveFrom, err = t.streamBy("name = ?", r.Stream); err != nil {
+	if p.Stream, p.LiveFrom, err = t.streamBy("s.name = ?", r.Stream); err != nil {
 		return p, err
 	}
 	from, to := r.From, r.To

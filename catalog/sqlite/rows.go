@@ -138,7 +138,7 @@ func (t *tx) slots(q string, args ...any) ([]catalog.SlotRow, error) {
 	return out, err
 }
 
-const streamCols = `id, name, live_epoch, live_seq, last_epoch, last_seq, deleted, created`
+const streamCols = `s.id, s.name, s.live_epoch, s.live_seq, s.last_epoch, s.last_seq, s.deleted, s.created`
 
 func scanStream(scan scanFunc, more ...any) (catalog.Stream, error) {
 	var s catalog.Stream
@@ -152,8 +152,8 @@ func scanStream(scan scanFunc, more ...any) (catalog.Stream, error) {
 // newest chain gives it.
 func (t *tx) streamBy(where string, arg any) (s catalog.Stream, live segment.Pos, err error) {
 	found := false
-	err = t.query("SELECT "+streamCols+`, last_shard,
- COALESCE((SELECT watermark_seq FROM chain c WHERE c.epoch = last_epoch AND c.shard = last_shard), 0) FROM stream WHERE `+where,
+	err = t.query("SELECT "+streamCols+`, s.last_shard,
+ COALESCE((SELECT c.watermark_seq FROM chain c WHERE c.epoch = s.last_epoch AND c.shard = s.last_shard), 0) FROM stream s WHERE `+where,
 		func(scan scanFunc) (err error) {
 			found = true
 			var shard, watermark int64

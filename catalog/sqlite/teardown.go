@@ -23,7 +23,7 @@ func (d *DB) DeleteStream(ctx context.Context, name string) (catalog.Stream, err
 
 func (d *DB) trimStream(ctx context.Context, verb, name string, decide func(*catalog.Stream) (segment.Pos, bool, error)) (s catalog.Stream, err error) {
 	err = d.write(ctx, verb, func(t *tx) (err error) {
-		if s, _, err = t.streamBy("name = ?", name); err != nil {
+		if s, _, err = t.streamBy("s.name = ?", name); err != nil {
 			return err
 		}
 		pos, deleted, err := decide(&s)
@@ -50,7 +50,7 @@ func (d *DB) WalkStream(ctx context.Context, streamID int64, limit int) (w catal
 		if err := t.checkKinds("WalkStream"); err != nil {
 			return err
 		}
-		if w.Stream, w.LiveFrom, err = t.streamBy("id = ?", streamID); err != nil {
+		if w.Stream, w.LiveFrom, err = t.streamBy("s.id = ?", streamID); err != nil {
 			return err
 		}
 		return t.query(selectRefs+"WHERE r.stream = ? ORDER BY r.epoch, r.first", func(scan scanFunc) error {

@@ -1,0 +1,5 @@
+package catalogtest
+
+import "testing"
+
+func testRandom(t *testing.T, open Open) {}
