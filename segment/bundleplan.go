@@ -74,13 +74,14 @@ func unsealed(err error, s *Scanner) error {
 func planFrame(f Frame, s *Scanner, ranks map[string]uint32, names *[]string, consumers map[string]Seq) (uint32, error) {
 	switch f.Kind {
 	case KindBatch:
-		stream, _, _, err := BatchSpan(f.Payload)
-		if err != nil {
-			return 0, err
+		h, rows := openBatch(f.Payload)
+		if rows.r.err != nil {
+			return 0, rows.r.err
 		}
-		rank, ok := ranks[stream]
+		rank, ok := ranks[string(h.stream)] // no allocation in a look-up
 		if !ok {
 			rank = uint32(len(*names))
+			stream := string(h.stream)
 			ranks[stream] = rank
 			*names = append(*names, stream)
 		}

@@ -75,3 +75,21 @@ func cutFrame(out, payload []byte, from, to Seq, sum *tallier) ([]byte, error) {
 	}
 	return EndFrame(out, mark, UUID{}, 0, KindBatch, 0)
 }
+
+// SplitFrames cuts a chunk's raw bytes at the last frame boundary within target
+// bytes; the first frame always goes in front. It reads lengths only: what it
+// gives is verified by whoever counts it.
+func SplitFrames(raw []byte, target int64) (head, rest []byte, err error) {
+	off := 0
+	for off < len(raw) {
+		if len(raw)-off < FrameHeaderBytes || FrameLen(raw[off:]) > int64(len(raw)-off) {
+			return nil, nil, corrupt(int64(off), "a chunk ends within a frame")
+		}
+		n := int(FrameLen(raw[off:]))
+		if off > 0 && int64(off+n) > target {
+			break
+		}
+		off += n
+	}
+	return raw[:off:off], raw[off:], nil
+}

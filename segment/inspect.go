@@ -58,7 +58,7 @@ func DescribeSegment(r io.ReaderAt, size int64, list int) (*SegmentDescription, 
 	if s != nil {
 		d.scanned(s)
 	}
-	if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.EOF) {
 		return d, nil
 	}
 	if !IsStructural(err) {

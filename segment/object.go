@@ -89,9 +89,11 @@ func (o *ObjectWriter) add(meta Chunk, stored []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: chunk of stream %q: %w", ErrInvalid, meta.Stream, err)
 	}
-	if _, err := o.w.Write(stored); err != nil {
-		o.failed = fmt.Errorf("write chunk at %d: %w", o.off, err)
-		return o.failed
+	if len(stored) > 0 {
+		if _, err := o.w.Write(stored); err != nil {
+			o.failed = fmt.Errorf("write chunk at %d: %w", o.off, err)
+			return o.failed
+		}
 	}
 	o.f.Chunks = append(o.f.Chunks, meta)
 	o.off += meta.Stored

@@ -108,6 +108,35 @@ func TestCutRowsPartsAddUp(t *testing.T) {
 	}
 }
 
+func TestSplitFrames(t *testing.T) {
+	rng := rand.New(rand.NewPCG(17, 18))
+	raw, _ := randomChunk(t, rng, "s")
+	for target := int64(0); target < int64(len(raw))+10; target += 7 {
+		var joined []byte
+		for rest := raw; len(rest) > 0; {
+			head, tail, err := SplitFrames(rest, target)
+			if err != nil || len(head) == 0 {
+				t.Fatal(len(head), err)
+			}
+			if _, err := TallyFrames(head); err != nil {
+				t.Fatal(err)
+			}
+			if first := FrameLen(head); int64(len(head)) > max(target, first) {
+				t.Fatalf("%d bytes for a target of %d", len(head), target)
+			}
+			joined, rest = append(joined, head...), tail
+		}
+		if !bytes.Equal(joined, raw) {
+			t.Fatal("the parts are not the whole")
+		}
+	}
+	for _, bad := range [][]byte{raw[:len(raw)-1], append(bytes.Clone(raw), 1)} {
+		if _, _, err := SplitFrames(bad, 1<<30); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 func TestCutKeepsProducer(t *testing.T) {
 	buf, mark := BeginFrame(nil)
 	buf = mustDo(AppendBatch(buf, &Batch{Stream: "s", First: 5, Producer: "p", Sequence: 8, Rows: make([]Row, 4)}))(t)

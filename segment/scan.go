@@ -27,7 +27,6 @@ type Scanner struct {
 	seal   *Seal
 	frames uint32
 	next   Seq
-	rows   uint64
 	failed error
 }
 
@@ -143,15 +142,14 @@ func (s *Scanner) accept(f Frame) error {
 		}
 		s.start, s.next = st, st.Base
 	case KindBatch:
-		_, first, rows, err := BatchSpan(f.Payload)
-		if err != nil {
-			return err
+		h, rows := openBatch(f.Payload)
+		if rows.r.err != nil {
+			return rows.r.err
 		}
-		if first != s.next {
-			return corrupt(0, "batch begins at seq %d, %d follows", first, s.next)
+		if h.first != s.next {
+			return corrupt(0, "batch begins at seq %d, %d follows", h.first, s.next)
 		}
-		s.next += Seq(rows)
-		s.rows += uint64(rows)
+		s.next = h.last() + 1
 	case KindSeal:
 		return s.acceptSeal(f)
 	default:
