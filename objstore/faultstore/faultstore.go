@@ -117,7 +117,8 @@ func (d *Driver) next(op objstore.Op, key string) Fault {
 	return f
 }
 
-func (f Fault) error(op objstore.Op, key string, kind error) error {
+// fail is the error of a fault: kind, unless the test chose another.
+func (f Fault) fail(op objstore.Op, key string, kind error) error {
 	if f.Err != nil {
 		kind = f.Err
 	}
@@ -136,7 +137,7 @@ func apply[T any](f Fault, op objstore.Op, key string, call func() (T, error)) (
 	}
 	var none T
 	if f.Kind == NotApplied || f.Kind == Crash {
-		return none, f, f.error(op, key, objstore.ErrUnavailable)
+		return none, f, f.fail(op, key, objstore.ErrUnavailable)
 	}
 	out, err := call()
 	if f.After != nil {
@@ -147,7 +148,7 @@ func apply[T any](f Fault, op objstore.Op, key string, call func() (T, error)) (
 		if op.Mutation() {
 			kind = objstore.ErrAmbiguous
 		}
-		return out, f, f.error(op, key, kind)
+		return out, f, f.fail(op, key, kind)
 	}
 	return out, f, err
 }
@@ -188,7 +189,7 @@ func (d *Driver) Get(ctx context.Context, key string, r objstore.Range, ifMatch 
 	}
 	switch f.Kind {
 	case ShortBody:
-		return &shortBody{ReadCloser: o.body, left: f.Keep, err: f.error(objstore.OpGet, key, objstore.ErrShort)}, o.info, nil
+		return &shortBody{ReadCloser: o.body, left: f.Keep, err: f.fail(objstore.OpGet, key, objstore.ErrShort)}, o.info, nil
 	case WrongBytes:
 		return &wrongBody{ReadCloser: o.body}, o.info, nil
 	}
@@ -239,7 +240,7 @@ func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, lim
 	if err == nil && f.Kind == TruncatedList {
 		page.Objects = page.Objects[:min(int64(len(page.Objects)), f.Keep)]
 		page.Next = ""
-		return page, f.error(objstore.OpList, prefix, objstore.ErrUnavailable)
+		return page, f.fail(objstore.OpList, prefix, objstore.ErrUnavailable)
 	}
 	return onError(page, err)
 }
@@ -273,7 +274,7 @@ func (d *Driver) deleteSome(ctx context.Context, keys []string, f Fault) ([]objs
 	out := make([]objstore.DeleteResult, 0, len(keys))
 	for _, key := range keys {
 		if fails(key) {
-			out = append(out, objstore.DeleteResult{Key: key, Err: f.error(objstore.OpDelete, key, objstore.ErrUnavailable)})
+			out = append(out, objstore.DeleteResult{Key: key, Err: f.fail(objstore.OpDelete, key, objstore.ErrUnavailable)})
 			continue
 		}
 		out, done = append(out, done[0]), done[1:]

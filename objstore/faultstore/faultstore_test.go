@@ -9,12 +9,7 @@ import (
 
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/memstore"
-	"github.com/strandline/strandline/objstore/storetest"
 )
-
-func TestConformanceWithoutFaults(t *testing.T) {
-	storetest.Run(t, func(*testing.T) objstore.Driver { return Wrap(memstore.New(memstore.Options{MinPart: 100}), nil) })
-}
 
 // on lets one operation meet f.
 func on(op objstore.Op, f Fault) func(Call) Fault {

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/strandline/strandline/objstore"
 )
 
 // maxDurable bounds the cache of directories known to be durable.
@@ -13,11 +15,14 @@ const maxDurable = 1 << 14
 // mkdirs makes dir and its missing parents below the root. They become durable in
 // settle, before the write that needs them is acknowledged.
 func (d *Driver) mkdirs(dir string) error {
+	if dir == d.root {
+		return nil // never made here: were it missing, the bucket would be gone
+	}
 	err := os.Mkdir(dir, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) || dir == d.root {
+	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := d.mkdirs(filepath.Dir(dir)); err != nil {
@@ -35,8 +40,17 @@ func (d *Driver) mkdirs(dir string) error {
 // process has synced that very one (inode and time of birth) before.
 //
 // The name in dir keeps dir from being pruned, so what is looked at here is what
-// the name stands in.
-func (d *Driver) settle(dir string) error {
+// the name stands in. A dir that is missing means that the name was deleted since,
+// by someone who makes that durable: there is nothing to do.
+func (d *Driver) settle(op objstore.Op, key, dir string) error {
+	err := d.syncUp(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = d.stands(op, key)
+	}
+	return unknown(op, key, err)
+}
+
+func (d *Driver) syncUp(dir string) error {
 	if err := d.at("syncdir"); err != nil {
 		return err
 	}

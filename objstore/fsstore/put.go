@@ -139,8 +139,8 @@ func (d *Driver) create(ctx context.Context, op objstore.Op, key, tmp string, _ 
 	if errors.Is(err, fs.ErrExist) {
 		// The winner may not have synced yet: whoever acts on "exists" must be able
 		// to rely on it after a power loss too.
-		if err := d.settle(filepath.Dir(path)); err != nil {
-			return unknown(op, key, err)
+		if err := d.settle(op, key, filepath.Dir(path)); err != nil {
+			return err
 		}
 		return &objstore.Error{Op: string(op), Key: key, Kind: objstore.ErrExists, Err: err}
 	}
@@ -152,8 +152,8 @@ func (d *Driver) create(ctx context.Context, op objstore.Op, key, tmp string, _ 
 	}
 	// A crash here leaves the object visible and unacknowledged: the writer reads
 	// back its nonce, or finds it under recovery.
-	if err := d.settle(filepath.Dir(path)); err != nil {
-		return unknown(op, key, err)
+	if err := d.settle(op, key, filepath.Dir(path)); err != nil {
+		return err
 	}
 	return d.at("linked")
 }
@@ -191,8 +191,8 @@ func (d *Driver) replace(ctx context.Context, op objstore.Op, key, tmp string, o
 		return fsError(string(op), key, err)
 	}
 	// A crash here: as in create.
-	if err := d.settle(filepath.Dir(path)); err != nil {
-		return unknown(op, key, err)
+	if err := d.settle(op, key, filepath.Dir(path)); err != nil {
+		return err
 	}
 	return d.at("renamed")
 }

@@ -116,33 +116,42 @@ func (d *Driver) CopyPart(ctx context.Context, key, id string, number int, src o
 	if _, err := d.findUpload(ctx, op, key, id); err != nil {
 		return objstore.Part{}, err
 	}
-	if src.ETag == "" {
-		return objstore.Part{}, invalid(op, key, "a copy of %s without its ETag", src.Key)
-	}
-	if err := objstore.CheckKey(src.Key); err != nil {
-		return objstore.Part{}, err
-	}
-	f, rec, err := d.open(op, src.Key)
+	f, err := d.source(key, src)
 	if err != nil {
 		return objstore.Part{}, err
 	}
-	part, err := d.copyFrom(ctx, key, id, objstore.Part{Number: number, Size: src.Length}, f, rec, src)
+	part, err := d.addPart(op, key, id, objstore.Part{Number: number, Size: src.Length}, func(to *os.File) error {
+		return copyBody(ctx, to, f, src.Length)
+	})
 	return part, errors.Join(err, fsError(string(op), key, f.Close()))
 }
 
-func (d *Driver) copyFrom(ctx context.Context, key, id string, p objstore.Part, f *os.File, rec record, src objstore.CopySource) (objstore.Part, error) {
+// source opens the object to copy from, at the range's start.
+func (d *Driver) source(key string, src objstore.CopySource) (*os.File, error) {
 	const op = objstore.OpCopyPart
-	if etag := rec.info(src.Key).ETag; etag != src.ETag {
-		return objstore.Part{}, &objstore.Error{Op: string(op), Key: src.Key, Kind: objstore.ErrPrecondition, Err: fmt.Errorf("the source's ETag is %s", etag)}
+	if src.ETag == "" {
+		return nil, invalid(op, key, "a copy of %s without its ETag", src.Key)
 	}
-	if src.Offset < 0 || src.Length <= 0 || src.Offset > rec.size-src.Length {
-		return objstore.Part{}, &objstore.Error{Op: string(op), Key: src.Key, Kind: objstore.ErrRange, Err: fmt.Errorf(
+	if err := objstore.CheckKey(src.Key); err != nil {
+		return nil, err
+	}
+	f, rec, err := d.open(op, src.Key)
+	if err != nil {
+		return nil, err
+	}
+	switch etag := rec.info(src.Key).ETag; {
+	case etag != src.ETag:
+		err = &objstore.Error{Op: string(op), Key: src.Key, Kind: objstore.ErrPrecondition, Err: fmt.Errorf("the source's ETag is %s", etag)}
+	case src.Offset < 0 || src.Length <= 0 || src.Offset > rec.size-src.Length:
+		err = &objstore.Error{Op: string(op), Key: src.Key, Kind: objstore.ErrRange, Err: fmt.Errorf(
 			"%d bytes at %d of a source of %d", src.Length, src.Offset, rec.size)}
+	default:
+		_, err = f.Seek(src.Offset, io.SeekStart)
 	}
-	if _, err := f.Seek(src.Offset, io.SeekStart); err != nil {
-		return objstore.Part{}, fsError(string(op), key, err)
+	if err != nil {
+		return nil, fsError(string(op), key, errors.Join(err, f.Close()))
 	}
-	return d.addPart(op, key, id, p, func(to *os.File) error { return copyBody(ctx, to, f, src.Length) })
+	return f, nil
 }
 
 // addPart writes a part's file and moves it into the upload, over an earlier one

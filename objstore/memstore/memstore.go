@@ -148,9 +148,18 @@ func (d *Driver) publish(op objstore.Op, key string, b []byte, meta map[string]s
 		return objstore.Info{}, fail(op, key, objstore.ErrPrecondition, "the ETag is %s", old.etag)
 	}
 	d.judgeWrite(key, b, old, stands)
-	o := object{body: b, etag: d.newETag(), meta: maps.Clone(meta), modified: d.opts.Clock()}
+	o := object{body: b, etag: d.newETag(), meta: lower(meta), modified: d.opts.Clock()}
 	d.objects[key] = o
 	return o.info(key), nil
+}
+
+// lower copies metadata as stores keep it: names in lower case.
+func lower(meta map[string]string) map[string]string {
+	out := make(map[string]string, len(meta))
+	for k, v := range meta {
+		out[strings.ToLower(k)] = v
+	}
+	return out
 }
 
 // newETag is unique in this store: two writes never share one. d.mu is held.

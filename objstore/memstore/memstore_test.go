@@ -34,3 +34,5 @@ func TestStore(t *testing.T) {
 		})
 	}
 }
+
+func BenchmarkDriver(b *testing.B) { storetest.Benchmark(b, memstore.New(memstore.Options{})) }

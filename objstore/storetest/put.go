@@ -55,8 +55,9 @@ func putEmpty(e *env) {
 
 func putMeta(e *env) {
 	k := e.key("with-meta")
-	want := map[string]string{"strandline-nonce": "n-1", "digest": "0123456789abcdef", "length": "42"}
-	if _, err := e.put(k, []byte("body"), objstore.PutOptions{IfNoneMatch: true, Meta: want}); err != nil {
+	want := map[string]string{"strandline-nonce": "n-1", "digest": "0123456789abcdef", "mixed-case": "Value"}
+	meta := map[string]string{"strandline-nonce": "n-1", "digest": "0123456789abcdef", "Mixed-Case": "Value"}
+	if _, err := e.put(k, []byte("body"), objstore.PutOptions{IfNoneMatch: true, Meta: meta}); err != nil {
 		e.Fatal(err)
 	}
 	head, err := e.d.Head(e.ctx(), k)
