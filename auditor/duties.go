@@ -70,7 +70,7 @@ func (a *Auditor) runReap(ctx context.Context) (int, error) {
 // refuse puts all markers of a pass back that may not delete.
 func (a *Auditor) refuse(ctx context.Context, markers []catalog.Marker, cause error) error {
 	reason := "heads unread"
-	if errors.Is(cause, reap.ErrRolledBack) {
+	if errors.Is(cause, catalog.ErrRolledBack) {
 		reason = "rolled back"
 	}
 	for _, m := range markers {
