@@ -1,0 +1,102 @@
+package s3store
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/strandline/strandline/objstore"
+)
+
+func TestParseURL(t *testing.T) {
+	for in, want := range map[string]Config{
+		"s3://b":                       {Bucket: "b"},
+		"s3://b/p/q/?region=eu-west-1": {Bucket: "b", Prefix: "p/q", Region: "eu-west-1"},
+		"s3://b?endpoint=http://h:9000&path-style=true": {Bucket: "b", Endpoint: "http://h:9000", PathStyle: true},
+		"s3://b?endpoint=h:9000&ca=%2Fca":               {Bucket: "b", Endpoint: "h:9000", CAFile: "/ca"},
+	} {
+		got, err := ParseURL(in)
+		if err != nil || got != want {
+			t.Errorf("%s: %+v %v, want %+v", in, got, err, want)
+		}
+	}
+	for in, says := range map[string]string{
+		"s3:///p":                            "want s3://",
+		"minio://h/b":                        "want s3://",
+		"s3://b?path-style=perhaps":          "path-style=perhaps",
+		"s3://b?endpont=x":                   "unknown option",
+		"s3://key:hidden1@b":                 "credentials",
+		"s3://key:hidden1@b:bad/p":           "not readable",
+		"s3://b?endpoint=http://k:hidden1@h": "credentials",
+		"s3://b?endpoint=ftp://h":            "want https://",
+		"s3://b?region=%zz":                  "escape",
+	} {
+		_, err := ParseURL(in)
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "hidden1") {
+			t.Errorf("%s: got %v, want it to say %q", in, err, says)
+		}
+	}
+}
+
+// lonely takes away every source of credentials.
+func lonely(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_CONFIG_FILE", none)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", none)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+}
+
+// TestCredentials: none are said plainly, and those of the environment are shown nowhere.
+func TestCredentials(t *testing.T) {
+	lonely(t)
+	cfg := Config{Endpoint: "http://127.0.0.1:1", Bucket: "bucket", Prefix: "/p/", PathStyle: true}
+	_, err := Open(context.Background(), cfg)
+	if !errors.Is(err, objstore.ErrDenied) || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
+		t.Errorf("without credentials: %v", err)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDENV")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret-of-env")
+	d, err := dial(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.Name(); got != "s3://bucket/p?region=us-east-1&endpoint=http://127.0.0.1:1&path-style=true" {
+		t.Errorf("name %s", got)
+	}
+	if parsed, err := ParseURL(d.Name()); err != nil || parsed.Bucket != "bucket" || parsed.Prefix != "p" || parsed.Endpoint != cfg.Endpoint || !parsed.PathStyle {
+		t.Errorf("the name does not open the same store: %+v %v", parsed, err)
+	}
+	_, err = Open(context.Background(), cfg)
+	if !errors.Is(err, objstore.ErrUnavailable) || strings.Contains(err.Error(), "AKIDENV") || strings.Contains(err.Error(), "secret-of-env") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSpecialBuckets: what a store's name tells of it. No such store is reached here.
+func TestSpecialBuckets(t *testing.T) {
+	lonely(t)
+	d, err := dial(context.Background(), Config{Bucket: "logs--use1-az4--x-s3", Region: "us-east-1", AccessKey: "a", SecretKey: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := d.Capabilities(); c.OrderedList || c.StartAfter || !c.RangeCopy || c.EqualParts {
+		t.Errorf("a directory bucket: %+v", c)
+	}
+	for prefix, want := range map[string]string{"a/b": "a/", "a/b/": "a/b/", "a": "", "": ""} {
+		if got := directoryOf(prefix); got != want {
+			t.Errorf("directory of %q: %q", prefix, got)
+		}
+	}
+	d, err = dial(context.Background(), Config{Bucket: "b", Endpoint: "x.r2.cloudflarestorage.com", Region: "auto", AccessKey: "a", SecretKey: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := d.Capabilities(); !c.EqualParts || !c.OrderedList || c.MinCopy != 5<<20+1 || c.MinPart != 5<<20 || c.MaxDeleteSet != 1000 {
+		t.Errorf("R2: %+v", c)
+	}
+}
