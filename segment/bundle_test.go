@@ -114,8 +114,8 @@ func TestBundleChunkSizes(t *testing.T) {
 	b := newBuilder(t, uuidOf(1), plainStart())
 	noise := make([]byte, 1<<20)
 	for range 20 {
-		for i := range noise {
-			noise[i] = byte(rng.Uint32())
+		for i := 0; i < len(noise); i += 8 {
+			le.PutUint64(noise[i:], rng.Uint64())
 		}
 		b.batch("noise", Row{Payload: noise})
 		b.batch("zeros", Row{Payload: make([]byte, 3<<20)})

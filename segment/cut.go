@@ -9,49 +9,67 @@ func CutRows(raw []byte, from, to Seq) (out []byte, t Tally, err error) {
 	if from > to {
 		return nil, Tally{}, nil
 	}
-	var sum tallier
-	begin, end := -1, 0 // of the verbatim run in raw, while out is nil
+	c := cutter{raw: raw, from: from, to: to}
 	for off := 0; off < len(raw); {
 		f, n, err := nextBatch(raw, off)
 		if err != nil {
 			return nil, Tally{}, err
 		}
-		h, rows := openBatch(f.Payload)
-		if rows.r.err != nil {
-			return nil, Tally{}, placed(rows.r.err, UUID{}, 0, int64(off))
-		}
-		switch {
-		case h.last() < from || h.first > to:
-		case h.first >= from && h.last() <= to:
-			if err := sum.add(f.Payload); err != nil {
-				return nil, Tally{}, placed(err, UUID{}, 0, int64(off))
-			}
-			if out != nil {
-				out = append(out, raw[off:off+n]...)
-				break
-			}
-			if begin < 0 {
-				begin = off
-			}
-			end = off + n
-		default:
-			if out == nil {
-				out = make([]byte, 0, len(raw)+FrameHeaderBytes)
-				if begin >= 0 {
-					out = append(out, raw[begin:end]...)
-				}
-			}
-			if out, err = cutFrame(out, f.Payload, from, to, &sum); err != nil {
-				return nil, Tally{}, placed(err, UUID{}, 0, int64(off))
-			}
+		if err := c.take(f.Payload, off, n); err != nil {
+			return nil, Tally{}, placed(err, UUID{}, 0, int64(off))
 		}
 		off += n
 	}
-	if out == nil && begin >= 0 {
-		out = raw[begin:end:end]
+	if c.out == nil {
+		c.out = raw[c.begin:c.end:c.end]
 	}
-	sum.Raw = int64(len(out))
-	return out, sum.Tally, nil
+	c.sum.Raw = int64(len(c.out))
+	return c.out, c.sum.Tally, nil
+}
+
+// cutter gathers what CutRows takes. While out is nil, that is the run of raw
+// from begin to end; the frames that are taken are neighbours.
+type cutter struct {
+	raw        []byte
+	from, to   Seq
+	begin, end int
+	out        []byte
+	sum        tallier
+}
+
+// take looks at the frame of n bytes at off.
+func (c *cutter) take(payload []byte, off, n int) error {
+	h, rows := openBatch(payload)
+	switch {
+	case rows.r.err != nil:
+		return rows.r.err
+	case h.last() < c.from || h.first > c.to:
+		return nil
+	case h.first >= c.from && h.last() <= c.to:
+		return c.verbatim(payload, off, n)
+	}
+	if c.out == nil {
+		c.out = make([]byte, 0, len(c.raw)+FrameHeaderBytes)
+		c.out = append(c.out, c.raw[c.begin:c.end]...)
+	}
+	var err error
+	c.out, err = cutFrame(c.out, payload, c.from, c.to, &c.sum)
+	return err
+}
+
+func (c *cutter) verbatim(payload []byte, off, n int) error {
+	if err := c.sum.add(payload); err != nil {
+		return err
+	}
+	if c.out != nil {
+		c.out = append(c.out, c.raw[off:off+n]...)
+		return nil
+	}
+	if c.begin == c.end {
+		c.begin = off
+	}
+	c.end = off + n
+	return nil
 }
 
 // cutFrame encodes the batch again with the rows from from to to. The new
