@@ -502,3 +502,28 @@ func TestClasses(t *testing.T) {
 		}
 	}
 }
+
+// forgetful does not report the last key of a delete, nor in the order asked.
+type forgetful struct{ *memstore.Driver }
+
+func (f forgetful) Delete(ctx context.Context, keys []string) ([]objstore.DeleteResult, error) {
+	out, err := f.Driver.Delete(ctx, keys)
+	out = out[:len(out)-1]
+	slices.Reverse(out)
+	return out, err
+}
+
+// TestUnreportedDelete: what the store did not report is not gone.
+func TestUnreportedDelete(t *testing.T) {
+	s := newStore(t, forgetful{mem(t, memstore.Options{})})
+	results, err := s.Delete(t.Context(), []string{"a", "b", "c", "b"})
+	if err != nil || len(results) != 4 {
+		t.Fatalf("%v, %v", results, err)
+	}
+	for i, key := range []string{"a", "b", "c", "b"} {
+		if results[i].Key != key || (results[i].Err == nil) != (key != "c") {
+			t.Errorf("result %d: %+v", i, results[i])
+		}
+	}
+	wantKind(t, results[2].Err, objstore.ErrAmbiguous)
+}

@@ -248,3 +248,26 @@ func TestLockEndsWithContext(t *testing.T) {
 		t.Errorf("after the lock was given back: %v", err)
 	}
 }
+
+// TestAbortDuringPart: the part finds its upload gone, and leaves nothing.
+func TestAbortDuringPart(t *testing.T) {
+	d := prepare(t, t.TempDir(), "create")
+	id, err := d.CreateUpload(t.Context(), "k", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.at = func(step string) error {
+		if step == "write" {
+			return d.Abort(t.Context(), "k", id)
+		}
+		return nil
+	}
+	_, err = d.UploadPart(t.Context(), "k", id, 1, strings.NewReader("x"), 1)
+	wantKind(t, err, objstore.ErrNotFound)
+	if !strings.Contains(err.Error(), id) {
+		t.Errorf("the message does not name the upload: %v", err)
+	}
+	if left, err := os.ReadDir(filepath.Join(d.root, tmpDir)); err != nil || len(left) != 0 {
+		t.Errorf("left in @tmp: %v, %v", left, err)
+	}
+}
