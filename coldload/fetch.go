@@ -63,8 +63,6 @@ type pipeline struct {
 	queue   chan *fetched
 	workers *errgroup.Group
 	cancel  context.CancelCauseFunc
-	// expired is set before queue closes if the plan aged before all was sent.
-	expired bool
 }
 
 // start launches the feeder; close ends everything it started and waits for it.
@@ -94,17 +92,12 @@ func (p *pipeline) close() {
 
 var errReaderDone = fmt.Errorf("the reader stopped: %w", context.Canceled)
 
-// feed sends one GET after the other into the window. A GET that would begin after
-// the plan's end is not sent: the object may be about to go.
+// feed sends one GET after the other into the window.
 func (p *pipeline) feed(ctx context.Context, groups []group) error {
 	for _, g := range groups {
 		f := &fetched{group: g, done: make(chan struct{}), cost: min(g.cost(), p.reader.cfg.MemoryBytes)}
 		if err := p.memory.Acquire(ctx, f.cost); err != nil {
 			return nil // the reader stopped
-		}
-		if !p.reader.cfg.Clock().Before(p.expires) {
-			p.expired = true
-			return nil
 		}
 		select {
 		case p.queue <- f:
@@ -113,6 +106,12 @@ func (p *pipeline) feed(ctx context.Context, groups []group) error {
 		}
 		p.workers.Go(func() error {
 			defer close(f.done)
+			// A GET that would begin after the plan's end is not sent: the object may be
+			// about to go.
+			if !p.reader.cfg.Clock().Before(p.expires) {
+				f.err = errPlanAged
+				return nil
+			}
 			f.raw, f.err = p.reader.fetch(ctx, &f.group)
 			return nil
 		})

@@ -134,7 +134,7 @@ func (rd *reading) again(cause error) error {
 
 var errPlanAged = errors.New("the plan aged before its first object was read; the read grace is too short for this store")
 
-// page delivers one plan. done is false if the plan aged before all was sent.
+// page delivers one plan. done is false if the plan aged before all was fetched.
 func (rd *reading) page(ctx context.Context, p planned) (done bool, err error) {
 	pieces, err := rd.collect(ctx, p)
 	if err != nil && len(pieces) == 0 {
@@ -149,6 +149,9 @@ func (rd *reading) page(ctx context.Context, p planned) (done bool, err error) {
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
 		}
+		if errors.Is(f.err, errPlanAged) {
+			return false, nil
+		}
 		if f.err != nil {
 			return false, f.err
 		}
@@ -161,7 +164,7 @@ func (rd *reading) page(ctx context.Context, p planned) (done bool, err error) {
 		return false, context.Cause(ctx)
 	}
 	// What could be collected before the fault was delivered first.
-	return !pl.expired && err == nil, err
+	return err == nil, err
 }
 
 // collect lists the pieces of a page. A fault at a later ref does not keep the
