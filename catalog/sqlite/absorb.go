@@ -259,7 +259,7 @@ func (t *tx) createStreams(names []string) error {
 	if err != nil {
 		return err
 	}
-	return t.exec(`INSERT INTO stream (name, live_epoch, live_seq, last_epoch, last_seq, last_shard, deleted, created, hash)
+	return t.exec(`INSERT OR FAIL INTO stream (name, live_epoch, live_seq, last_epoch, last_seq, last_shard, deleted, created, hash)
  SELECT j.value ->> 0, 0, 0, 0, 0, 0, 0, ?2, j.value ->> 1 FROM json_each(?1) j`, set, nanos(t.now))
 }
 
@@ -278,7 +278,7 @@ func (t *tx) moveTips(streams map[string]*catalog.Stream, shard segment.Shard) e
 	if err != nil {
 		return err
 	}
-	return t.exec(`UPDATE stream SET last_epoch = n.epoch, last_seq = n.seq, last_shard = ?2, deleted = n.deleted
+	return t.exec(`UPDATE OR FAIL stream SET last_epoch = n.epoch, last_seq = n.seq, last_shard = ?2, deleted = n.deleted
  FROM (SELECT j.value ->> 0 AS id, j.value ->> 1 AS epoch, j.value ->> 2 AS seq, j.value ->> 3 AS deleted FROM json_each(?1) j) n
  WHERE stream.id = n.id`, set, shard)
 }

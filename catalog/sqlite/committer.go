@@ -119,60 +119,81 @@ func answerAll(group []*request, err error) {
 
 // commit runs the group in one transaction. errs are the verbs' own; err is that of
 // the whole, for all that have none.
+//
+// Verbs run without savepoints, which would copy every page that they touch. One
+// whose guard fails has mostly written nothing, and needs no undoing. If one fails
+// after a write, the whole is rolled back and run again, with savepoints.
 func (w *committer) commit(group []*request) (errs []error, err error) {
-	ctx := context.Background()
-	errs = make([]error, len(group))
-	t := &tx{ctx: ctx, c: w.c}
+	t := &tx{ctx: context.Background(), c: w.c}
 	if err := w.heal(t); err != nil {
-		return errs, err
+		return make([]error, len(group)), err
 	}
-	if err := t.exec("BEGIN IMMEDIATE"); err != nil {
-		return errs, mapError("begin", err)
+	errs, dirty, err := w.attempt(t, group, w.bare)
+	if dirty {
+		errs, _, err = w.attempt(t, group, w.saved)
+	}
+	return errs, err
+}
+
+// attempt runs the group's verbs by each, and commits. dirty: one failed after a
+// write that is not undone, so all of it was rolled back.
+func (w *committer) attempt(t *tx, group []*request, each func(*tx, func(*tx) error) (own, whole error, dirty bool)) (errs []error, dirty bool, err error) {
+	errs = make([]error, len(group))
+	if err := t.control("BEGIN IMMEDIATE"); err != nil {
+		return errs, false, mapError("begin", err)
 	}
 	t.now = w.clock()
 	for i, r := range group {
-		if !r.state.CompareAndSwap(queued, started) {
+		if !r.state.CompareAndSwap(queued, started) && r.state.Load() == withdrawn {
 			continue
 		}
 		var whole error
-		if errs[i], whole = w.each(t, r.fn); whole != nil {
-			// SQLite gave the transaction up (disk full, I/O): nothing of it happened.
-			return errs, errors.Join(whole, w.rollback(t))
+		if errs[i], whole, dirty = each(t, r.fn); whole != nil || dirty {
+			// SQLite gave the transaction up (disk full, I/O), or it needs another
+			// attempt: nothing of it happened.
+			return errs, dirty, errors.Join(whole, w.rollback(t))
 		}
 	}
 	// A crash before the commit record is synced leaves nothing of the group; after
 	// it, all of it, and callers that never got an answer call again.
-	if err := t.exec("COMMIT"); err != nil {
+	if err := t.control("COMMIT"); err != nil {
 		mapped, ambiguous := mapCommit(err)
 		w.sick = w.sick || ambiguous
 		if rerr := w.rollback(t); rerr != nil {
 			w.sick = true
 		}
-		return errs, mapped
+		return errs, false, mapped
 	}
-	return errs, nil
+	return errs, false, nil
 }
 
-// each runs one verb in a savepoint. own is its error; whole says that the
+// bare runs a verb without a savepoint.
+func (w *committer) bare(t *tx, fn func(*tx) error) (own, whole error, dirty bool) {
+	t.wrote = false
+	own = fn(t)
+	return own, nil, own != nil && t.wrote
+}
+
+// saved runs a verb in a savepoint. own is its error; whole says that the
 // transaction is lost.
-func (w *committer) each(t *tx, fn func(*tx) error) (own, whole error) {
-	if err := t.exec("SAVEPOINT verb"); err != nil {
-		return nil, mapError("savepoint", err)
+func (w *committer) saved(t *tx, fn func(*tx) error) (own, whole error, dirty bool) {
+	if err := t.control("SAVEPOINT verb"); err != nil {
+		return nil, mapError("savepoint", err), false
 	}
 	if own = fn(t); own != nil {
-		if err := t.exec("ROLLBACK TO verb"); err != nil {
-			return mapError("verb", own), mapError("verb rolled back the whole group", errors.Join(own, err))
+		if err := t.control("ROLLBACK TO verb"); err != nil {
+			return mapError("verb", own), mapError("a verb of the group lost the transaction", errors.Join(own, err)), false
 		}
 	}
-	if err := t.exec("RELEASE verb"); err != nil {
-		return own, mapError("release", err)
+	if err := t.control("RELEASE verb"); err != nil {
+		return own, mapError("release", err), false
 	}
-	return own, nil
+	return own, nil, false
 }
 
 // rollback ends a transaction that may have ended itself.
 func (w *committer) rollback(t *tx) error {
-	err := t.exec("ROLLBACK")
+	err := t.control("ROLLBACK")
 	if err != nil && kindOf(err) == nil {
 		return nil // "no transaction is active": SQLite rolled back on its own
 	}

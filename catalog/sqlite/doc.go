@@ -2,11 +2,12 @@
 // processes of one machine.
 //
 //	verb ──closure──> committer ──> flock turnstile, flock writer ──> BEGIN IMMEDIATE
-//	verb ──closure──>    (one)        SAVEPOINT, closure, RELEASE     (each verb)
+//	verb ──closure──>    (one)        closure, closure, …
 //	verb ──closure──>                 COMMIT, one fsync for them all ──> answers
 //
 // Within a process all writing verbs go through one connection and are committed in
-// groups; a verb whose guard fails rolls back only itself. Between processes an
+// groups; a verb that fails takes back only itself. (A closure may run twice: it reads
+// all it decides by in its transaction, and sets its results anew.) Between processes an
 // outer pair of file locks makes writers take turns: who waits for the writer lock
 // holds the turnstile, so the one that just wrote queues behind it. SQLite's own
 // busy handler polls, and starves. Readers have connections of their own, see a

@@ -33,6 +33,7 @@ func (t *tx) marker(d catalog.Duty, id string) (m *catalog.Marker, confirmed tim
 
 // version is a fresh one: never used before, by any marker.
 func (t *tx) version() (v int64, err error) {
+	t.wrote = true
 	_, err = t.one("UPDATE counter SET value = value + 1 WHERE name = 'marker' RETURNING value", nil, &v)
 	return v, err
 }

@@ -21,7 +21,9 @@ func (t *tx) insertRefs(refs []catalog.Ref, object func(*catalog.Ref) int64) err
 		for i := range refs[:n] {
 			args = appendRef(args, &refs[i], object(&refs[i]))
 		}
-		q := "INSERT INTO ref VALUES " + refValues + strings.Repeat(","+refValues, n-1)
+		// FAIL, not the default ABORT: the verb is rolled back as a whole, and SQLite need
+		// not keep every page as it was before each statement.
+		q := "INSERT OR FAIL INTO ref VALUES " + refValues + strings.Repeat(","+refValues, n-1)
 		if err := t.exec(q, args...); err != nil {
 			return err
 		}

@@ -134,6 +134,7 @@ func (d *DB) RetireRefs(ctx context.Context, refs []catalog.Ref) (retired int, e
 		return 0, nil
 	}
 	err = d.write(ctx, "RetireRefs", func(t *tx) error {
+		retired = 0
 		if err := t.checkKinds("RetireRefs"); err != nil {
 			return err
 		}

@@ -53,21 +53,32 @@ func (c *conn) stmt(ctx context.Context, q string) (*sql.Stmt, error) {
 // snapshot runs fn in a deferred transaction: one state for all its statements.
 func (c *conn) snapshot(ctx context.Context, now time.Time, fn func(*tx) error) error {
 	t := &tx{ctx: ctx, c: c, now: now}
-	if err := t.exec("BEGIN"); err != nil {
+	if err := t.control("BEGIN"); err != nil {
 		return err
 	}
 	err := fn(t)
 	// The end of a snapshot must not be cut short, or the connection keeps it.
 	t.ctx = context.WithoutCancel(ctx)
-	return errors.Join(err, t.exec("ROLLBACK"))
+	return errors.Join(err, t.control("ROLLBACK"))
 }
 
 // tx is what a verb works with: one connection within a transaction, and the one
 // moment at which the verb judges all ages.
 type tx struct {
-	ctx context.Context
-	c   *conn
-	now time.Time
+	ctx   context.Context
+	c     *conn
+	now   time.Time
+	wrote bool // a statement that may have changed something was run
+}
+
+// control runs a statement that begins or ends something, and changes no row.
+func (t *tx) control(q string) error {
+	s, err := t.c.stmt(t.ctx, q)
+	if err != nil {
+		return err
+	}
+	_, err = s.ExecContext(t.ctx)
+	return err
 }
 
 func (t *tx) exec(q string, args ...any) error {
@@ -77,6 +88,7 @@ func (t *tx) exec(q string, args ...any) error {
 
 // execN returns the number of rows changed.
 func (t *tx) execN(q string, args ...any) (int64, error) {
+	t.wrote = true
 	s, err := t.c.stmt(t.ctx, q)
 	if err != nil {
 		return 0, err
