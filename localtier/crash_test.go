@@ -44,8 +44,7 @@ func TestCutPublish(t *testing.T) {
 				mustSeal(t, s)
 				<-at
 				w.mustAppend(wr, "y", AckLocal, names("y2", 2)...)
-				w.copyDir("a", "b")
-				abandon(t, wr)
+				w.crash(wr, "a", "b")
 
 				again := w.open("b")
 				if again.shards[0].owner != s.owner || again.shards[0].term != 2 {

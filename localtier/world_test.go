@@ -35,6 +35,9 @@ type world struct {
 	topo catalog.Topology
 	root string
 
+	// recreatable are keys that the referee lets be created anew after a delete.
+	recreatable map[string]bool
+
 	mu    sync.Mutex
 	acked map[string][]string // by stream, in order of seq
 }
@@ -48,7 +51,8 @@ func newWorld(t *testing.T, shards uint32) *world {
 func newWorldOn(t *testing.T, shards uint32, wrap func(objstore.Driver) objstore.Driver) *world {
 	t.Helper()
 	ctx := t.Context()
-	w := &world{t: t, mem: memstore.New(memstore.Options{}), root: t.TempDir(), acked: map[string][]string{}}
+	w := &world{t: t, root: t.TempDir(), acked: map[string][]string{}, recreatable: map[string]bool{}}
+	w.mem = memstore.New(memstore.Options{Mutable: func(key string) bool { return w.recreatable[key] }})
 	w.set = objstore.Set{newStore(t, wrap(w.mem))}
 	cat, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(w.root, "catalog.db"), Create: true, CacheBytes: 4 << 20})
 	if err != nil {
@@ -171,12 +175,18 @@ func abandon(t *testing.T, wr *Writer) {
 	}
 }
 
-// copyDir gives what a crash at this moment would leave, as the kernel has it.
-func (w *world) copyDir(from, to string) {
+// crash kills a writer and gives what its directory held at that moment, as the
+// kernel has it: the log is not even closed before the copy.
+func (w *world) crash(wr *Writer, from, to string) {
 	w.t.Helper()
+	for _, s := range wr.shards {
+		s.end()
+		s.running.Wait()
+	}
 	if err := os.CopyFS(filepath.Join(w.root, to), os.DirFS(filepath.Join(w.root, from))); err != nil {
 		w.t.Fatal(err)
 	}
+	abandon(w.t, wr)
 }
 
 // stored reads a stream from bucket and catalog alone, checking that the refs link,
