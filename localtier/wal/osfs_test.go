@@ -3,7 +3,6 @@ package wal_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -70,33 +69,35 @@ func TestRealDirectoryFaultsAreClear(t *testing.T) {
 // childDir names the directory that the child process of these tests works in.
 const childDir = "WAL_TEST_CHILD_DIR"
 
-// TestChildProcess is not a test of its own: it is the process that the others
-// start, lock against and kill.
-func TestChildProcess(t *testing.T) {
-	dir := os.Getenv(childDir)
-	if dir == "" {
-		t.Skip("the child of TestKilledProcess and TestLockNamesTheHoldersPID")
+// child is the process that these tests start, lock against and kill: it appends
+// rows for ever and says which are acknowledged.
+func child(dir string) error {
+	l, err := wal.Open(bg, dir, config(nil), (&recorder{}).take)
+	if err != nil {
+		return err
 	}
-	l, err := wal.Open(context.Background(), dir, config(nil), (&recorder{}).take)
-	must(t, err)
 	if l.State().Segment == 0 {
-		begin(t, l)
+		if err := l.StartSegment(bg, segment.Start{Chain: testChain, ID: 1, Base: 1, Term: 1}); err != nil {
+			return err
+		}
 	}
 	fmt.Println("ready")
 	for {
-		b := batch("p")
-		b.Rows[0].Payload = fmt.Appendf(nil, "row %d", l.State().Next)
-		ticket, err := l.AppendBatch(context.Background(), b)
-		must(t, err)
-		_, err = ticket.Wait(context.Background())
-		must(t, err)
+		b := batch(fmt.Sprintf("row %d", l.State().Next))
+		ticket, err := l.AppendBatch(bg, b)
+		if err != nil {
+			return err
+		}
+		if _, err := ticket.Wait(bg); err != nil {
+			return err
+		}
 		fmt.Println("acked", b.First)
 	}
 }
 
 func startChild(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestChildProcess$", "-test.v")
+	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childDir+"="+dir)
 	cmd.Stderr = &bytes.Buffer{}
 	out, err := cmd.StdoutPipe()

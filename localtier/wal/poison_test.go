@@ -274,6 +274,56 @@ func TestFailedWriteIsRolledBack(t *testing.T) {
 	}
 }
 
+// A write that reached the file whole and failed all the same was refused: its
+// rows are not there at the next open, whether or not others were appended.
+func TestRefusedRowsDoNotComeBack(t *testing.T) {
+	for _, after := range []string{"", "c"} {
+		fsys := powercut.New()
+		l := fresh(t, fsys)
+		mustPut(t, l, "a")
+		fsys.FailNth(powercut.KindWrite, 1, &powercut.PartError{N: 1 << 20, Err: syscall.EIO})
+		if _, err := put(l, "b"); !errors.Is(err, syscall.EIO) || errors.Is(err, wal.ErrPoisoned) {
+			t.Fatalf("append: %v", err)
+		}
+		want := []string{"a"}
+		if after != "" {
+			must(t, l.Resume())
+			mustPut(t, l, after)
+			want = append(want, after)
+		}
+		mustClose(t, l)
+		l, r := open(t, fsys)
+		wantRows(t, r, want...)
+		mustClose(t, l)
+	}
+}
+
+// A Seal whose fdatasync failed reads as sealed from the page cache after a
+// restart. The next segment must not stand on it before the disk has it.
+func TestSealThatOnlyThePageCacheShows(t *testing.T) {
+	for seed := range uint64(8) {
+		fsys := powercut.New()
+		l := fresh(t, fsys)
+		mustPut(t, l, "a")
+		fsys.FailNth(powercut.KindSync, 1, syscall.EIO)
+		if _, err := l.Seal(t.Context()); !errors.Is(err, wal.ErrPoisoned) {
+			t.Fatalf("seal: %v", err)
+		}
+		stop(l)
+		fsys.Inject(nil)
+		l, r := open(t, fsys)
+		wantRows(t, r, "a")
+		if s := l.State(); s.Open || len(l.Sealed()) != 1 {
+			t.Fatalf("state %+v", s)
+		}
+		mustPut(t, l, "b")
+		stop(l)
+		l, r = open(t, fsys.Cut(seed))
+		wantRows(t, r, "a", "b")
+		mustClose(t, l)
+	}
+}
+
 // A full disk in a sidecar: CHECKPOINT says so and the old one stands; index.json
 // is a cache and fails nobody.
 func TestDiskFullInSidecars(t *testing.T) {

@@ -263,7 +263,7 @@ func TestAgeSealsFromTheFirstFrame(t *testing.T) {
 		if n := len(l.Sealed()); n != 0 {
 			t.Fatal("sealed before its age")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if s := l.State(); len(l.Sealed()) != 1 || s.Open {
 			t.Fatalf("not sealed at its age: %+v", s)

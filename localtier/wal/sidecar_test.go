@@ -270,6 +270,32 @@ func TestIndexIsRateLimitedAndExact(t *testing.T) {
 	})
 }
 
+// index.json never knows more than what is fsynced: it is a witness.
+func TestIndexKnowsOnlyWhatIsSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fsys := powercut.New()
+		mustClose(t, fresh(t, fsys))
+		slow := &slowSync{FS: fsys, entered: make(chan struct{}), gate: make(chan struct{})}
+		l, err := wal.Open(t.Context(), shardDir, config(slow), nil)
+		must(t, err)
+		durable := mustPut(t, l, "a")
+		slow.on.Store(true)
+		ticket, err := l.AppendBatch(t.Context(), batch("b"))
+		must(t, err)
+		<-slow.entered
+		time.Sleep(5 * time.Second)
+		x, err := segment.DecodeIndex(mustRead(t, fsys, shardDir+"/index.json"))
+		must(t, err)
+		if x.Bytes != durable.Byte || x.NextSeq != 2 {
+			t.Errorf("index.json knows %d bytes and seq %d within the fdatasync, %d are durable", x.Bytes, x.NextSeq, durable.Byte)
+		}
+		close(slow.gate)
+		_, err = ticket.Wait(t.Context())
+		must(t, err)
+		mustClose(t, l)
+	})
+}
+
 // Open for append reads no segment through if index.json matches, and the first
 // append still goes to a file that the disk has.
 func TestOpenWithoutReplayBelievesOnlyAnExactIndex(t *testing.T) {
