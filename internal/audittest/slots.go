@@ -38,6 +38,22 @@ func (w *Writer) Next() segment.Seq { return w.next }
 func (w *Writer) Slot(writes ...Write) segment.ID {
 	w.x.T.Helper()
 	x := w.x
+	f, key, size := w.publish(writes)
+	_, err := x.DB.AbsorbSlot(x.Ctx(), absorb.FromFooter(f, absorb.Bucket{Set: objstore.Set{x.Store}, Class: segment.ClassStandard},
+		key, size, absorb.Caller{Owner: w.owner, Term: w.term}))
+	x.Must(err)
+	return w.id - 1
+}
+
+// PublishOnly leaves the slot unabsorbed, as an owner does that dies there.
+func (w *Writer) PublishOnly(writes ...Write) {
+	w.x.T.Helper()
+	w.publish(writes)
+}
+
+func (w *Writer) publish(writes []Write) (*segment.Footer, string, int64) {
+	w.x.T.Helper()
+	x := w.x
 	body := w.segment(writes)
 	plan, err := segment.PlanBundle(bytes.NewReader(body), int64(len(body)))
 	x.Must(err)
@@ -46,14 +62,11 @@ func (w *Writer) Slot(writes ...Write) segment.ID {
 	f, err := plan.WriteTo(&obj, segment.BundleOptions{Object: uuid.New(), Created: at, Writer: "test", Sealed: at})
 	x.Must(err)
 	key := segment.SlotKey(w.Chain, w.id)
-	_, err = x.Store.PutOnce(x.Ctx(), key, obj.Bytes(), nil)
-	x.Must(err)
-	_, err = x.DB.AbsorbSlot(x.Ctx(), absorb.FromFooter(f, absorb.Bucket{Set: objstore.Set{x.Store}, Class: segment.ClassStandard},
-		key, int64(obj.Len()), absorb.Caller{Owner: w.owner, Term: w.term}))
+	_, err = x.Store.PutOnce(x.Ctx(), key, obj.Bytes(), plan.Meta())
 	x.Must(err)
 	w.id++
 	w.prev = f.Slot.UUID
-	return w.id - 1
+	return f, key, int64(obj.Len())
 }
 
 // segment encodes a whole segment file.

@@ -28,6 +28,8 @@ import (
 const (
 	ReadGrace   = 10 * time.Minute
 	OrphanGrace = time.Hour
+	// OwnerLease is the chain's owner's.
+	OwnerLease = 10_000 * time.Hour
 )
 
 // Tier is a bucket, a catalog and one chain's writer.
@@ -81,7 +83,7 @@ func (x *Tier) seed() {
 	_, err = x.DB.EnsureTopology(ctx, catalog.Topology{Epoch: 1, Shards: 1, Class: segment.ClassStandard, Buckets: []string{"mem"}, Settle: true, State: catalog.TopologyOpen})
 	x.Must(err)
 	x.Writer = Writer{x: x, Chain: segment.Chain{Epoch: 1}, owner: uuid.New(), next: 1, id: 1}
-	row, err := x.DB.AcquireChain(ctx, catalog.Acquire{Chain: x.Chain, Owner: x.owner, Address: "test", Lease: 10_000 * time.Hour})
+	row, err := x.DB.AcquireChain(ctx, catalog.Acquire{Chain: x.Chain, Owner: x.owner, Address: "test", Lease: OwnerLease})
 	x.Must(err)
 	x.term = row.Term
 }
