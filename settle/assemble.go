@@ -28,7 +28,7 @@ func (m *mover) assemble(ctx context.Context, a *announced) (*assembled, error) 
 	})
 	b := &assembled{w: w}
 	err := m.encodeAll(ctx, m.units(a.job), func(e *encoded) error {
-		if err := m.goOn(ctx, a); err != nil {
+		if err := a.alive(m.Clock()); err != nil {
 			return err
 		}
 		if e.err != nil {
@@ -52,15 +52,6 @@ func (m *mover) assemble(ctx context.Context, a *announced) (*assembled, error) 
 		return nil, giveUp(w, err)
 	}
 	return b, nil
-}
-
-// goOn is asked between units: the lease is renewed by progress, and a job whose
-// deadline has passed stops working.
-func (m *mover) goOn(ctx context.Context, a *announced) error {
-	if err := a.alive(m.Clock()); err != nil {
-		return err
-	}
-	return m.lease.renew(ctx)
 }
 
 // put appends a unit's chunks to the output.

@@ -5,11 +5,15 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/crc32"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // unit is what one encoder makes at a time, and what goes into an output or stays
 // out as a whole: all chunks of a pack's member, one chunk of a stream object.
@@ -169,11 +173,10 @@ func (m *mover) encodeItem(ctx context.Context, mem *member, it *item) (piece, e
 		it.run.live[it.from] = tallyOf(first)
 		return piece{meta: chunkOf(first), copy: &objstore.CopySource{Key: first.Key, ETag: src.etag, Offset: first.Offset, Length: first.Stored}}, nil
 	}
+	room := m.room(it.rawBytes())
+	defer m.spare.Put(room)
+	raw := (*room)[:0]
 	var sum segment.Tally
-	var raw []byte
-	if it.to-it.from > 1 {
-		raw = make([]byte, 0, it.rawBytes())
-	}
 	for i := it.from; i < it.to; i++ {
 		ref := &it.run.refs[i]
 		p, err := m.live(ctx, ref, mem.liveFrom, raw[len(raw):])
@@ -181,19 +184,24 @@ func (m *mover) encodeItem(ctx context.Context, mem *member, it *item) (piece, e
 			return piece{}, err
 		}
 		it.run.live[i] = p.tally
-		sum.Add(p.tally)
-		if it.to-it.from == 1 {
-			if p.stored != nil { // nothing to join, nothing cut: as it is
-				return piece{meta: chunkOf(ref), stored: p.stored}, nil
-			}
-			raw = p.raw
-			break
+		if it.to-it.from == 1 && p.stored != nil { // nothing to join, nothing cut: as it is
+			return piece{meta: chunkOf(ref), stored: p.stored}, nil
 		}
+		sum.Add(p.tally)
 		raw = join(raw, p.raw)
 	}
 	meta := segment.Chunk{Stream: mem.stream, Epoch: first.Epoch, Shard: first.Shard}
 	meta.SetTally(sum)
-	return compressed(meta, raw)
+	return m.compress(meta, raw)
+}
+
+// room is a buffer for n raw bytes, used again when its item is encoded.
+func (m *mover) room(n int64) *[]byte {
+	if b, ok := m.spare.Get().(*[]byte); ok && int64(cap(*b)) >= n {
+		return b
+	}
+	b := make([]byte, 0, n)
+	return &b
 }
 
 func (it *item) rawBytes() (n int64) {
@@ -212,19 +220,36 @@ func join(raw, b []byte) []byte {
 	return append(raw, b...)
 }
 
-// compressed makes a chunk of raw bytes, by the one encoder of chunks: an object
-// writer whose object nobody keeps.
-func compressed(meta segment.Chunk, raw []byte) (piece, error) {
-	var b bytes.Buffer
-	b.Grow(len(raw) / 3)
-	o := segment.NewObjectWriter(&b, &segment.Footer{Kind: segment.ObjPack})
-	if err := o.AddChunk(meta, raw); err != nil {
-		return piece{}, fmt.Errorf("encode %d rows of %q: %w", meta.Rows, meta.Stream, err)
+// packer makes chunks by the one encoder of chunks: an object writer whose object
+// nobody keeps. It is used again for the room that it has.
+type packer struct {
+	out  bytes.Buffer
+	o    *segment.ObjectWriter
+	next segment.Seq // of the next chunk's entry, which has to be above the last
+}
+
+// packerChunks bounds the table of a packer's object.
+const packerChunks = 1000
+
+func (m *mover) compress(meta segment.Chunk, raw []byte) (piece, error) {
+	p, ok := m.packers.Get().(*packer)
+	if !ok || p.next > packerChunks {
+		p = &packer{next: 1}
+		p.o = segment.NewObjectWriter(&p.out, &segment.Footer{Kind: segment.ObjPack})
 	}
-	n := o.Offset()
-	f, err := o.Finish()
+	p.out.Reset()
+	err := p.o.AddChunk(segment.Chunk{Stream: "-", First: p.next, Last: p.next, Rows: 1}, raw)
 	if err != nil {
 		return piece{}, fmt.Errorf("encode %d rows of %q: %w", meta.Rows, meta.Stream, err)
 	}
-	return piece{meta: f.Chunks[0], stored: b.Bytes()[:n:n]}, nil
+	p.next++
+	stored := bytes.Clone(p.out.Bytes())
+	m.packers.Put(p)
+	meta.Codec = segment.CodecNone
+	if len(stored) != len(raw) {
+		meta.Codec = segment.CodecZstd
+	}
+	meta.Raw, meta.Stored = int64(len(raw)), int64(len(stored))
+	meta.CRC, meta.Sum = crc32.Checksum(stored, castagnoli), xxhash.Sum64(stored)
+	return piece{meta: meta, stored: stored}, nil
 }

@@ -13,8 +13,8 @@ import (
 // errLeaseLost ends a pass: another settler works on this chain.
 var errLeaseLost = errors.New("the lease of this chain is another's: leave the chain to it")
 
-// lease is the one lease of the duty on a chain. It is renewed by progress, so a
-// stalled process loses it; what it does afterwards is refused by the commits.
+// lease is the one lease of the duty on a chain, renewed while a batch is under
+// way. A stalled process loses it; what it does afterwards the commits refuse.
 type lease struct {
 	cat    Leases
 	holder catalog.Holder
@@ -39,6 +39,24 @@ func (l *lease) renew(ctx context.Context) error {
 		return nil
 	}
 	return l.lock(ctx)
+}
+
+// hold renews the lease from time to time until ctx ends; losing it ends the batch.
+func (l *lease) hold(ctx context.Context, lost context.CancelCauseFunc) {
+	tick := time.NewTicker(l.length / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		// Another error than "lost" is not yet one: the next tick asks again.
+		if err := l.take(ctx); errors.Is(err, errLeaseLost) {
+			lost(err)
+			return
+		}
+	}
 }
 
 // lock asks the catalog. l.mu is held.

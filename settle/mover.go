@@ -25,6 +25,9 @@ type mover struct {
 	sources  *sources
 	work     *semaphore.Weighted // raw bytes being encoded, over all jobs
 	deadline time.Duration       // a job's, from its announce
+
+	spare   sync.Pool // *[]byte: room for raw bytes
+	packers sync.Pool // *packer
 }
 
 // outcome is what became of a job.
@@ -49,20 +52,21 @@ func (o *outcome) fail(j *job, err error) {
 }
 
 // move runs the jobs of a batch side by side over one fetch of their sources.
-func (s *Settler) move(ctx context.Context, b batch, now time.Time, lease *lease) (outs []*outcome, err error) {
-	m, err := s.newMover(ctx, now, lease)
+func (s *Settler) move(ctx context.Context, b batch, lease *lease) (outs []*outcome, err error) {
+	m, err := s.newMover(ctx, b.now, lease)
 	if err != nil {
 		return nil, err
 	}
 	if err := m.read(b.jobs); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var fetching sync.WaitGroup
-	fetching.Go(func() { m.sources.fetchAll(ctx, m.cfg.Fetches) })
+	ctx, cancel := context.WithCancelCause(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { lease.hold(ctx, cancel) })
+	beside.Go(func() { m.sources.fetchAll(ctx, m.cfg.Fetches) })
 	defer func() {
-		cancel()
-		fetching.Wait()
+		cancel(nil)
+		beside.Wait()
 		err = errors.Join(err, m.sources.close())
 	}()
 	outs = make([]*outcome, len(b.jobs))
@@ -72,7 +76,18 @@ func (s *Settler) move(ctx context.Context, b batch, now time.Time, lease *lease
 		outs[i] = &outcome{}
 		g.Go(func() error { return m.run(gctx, j, outs[i]) })
 	}
-	return outs, g.Wait()
+	if err := g.Wait(); err != nil {
+		return outs, errors.Join(err, lostLease(ctx))
+	}
+	return outs, nil
+}
+
+// lostLease is the reason why the batch ended, if that was it.
+func lostLease(ctx context.Context) error {
+	if err := context.Cause(ctx); errors.Is(err, errLeaseLost) {
+		return err
+	}
+	return nil
 }
 
 func (s *Settler) newMover(ctx context.Context, now time.Time, lease *lease) (*mover, error) {
@@ -146,7 +161,7 @@ func ends(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || errors.Is(err, errLeaseLost) {
 		return true
 	}
-	for _, kind := range []error{catalog.ErrUnavailable, catalog.ErrAmbiguous, catalog.ErrCorrupt, catalog.ErrReadOnly, catalog.ErrNoSpace, catalog.ErrInvalid} {
+	for _, kind := range []error{catalog.ErrUnavailable, catalog.ErrAmbiguous, catalog.ErrCorrupt, catalog.ErrReadOnly, catalog.ErrNoSpace} {
 		if errors.Is(err, kind) {
 			return true
 		}

@@ -112,6 +112,10 @@ type Report struct {
 // converges from wherever it stopped.
 func (s *Settler) RunOnce(ctx context.Context, chain segment.Chain, owner string) (Report, error) {
 	holder := catalog.Holder{Duty: catalog.DutySettle, ID: catalog.ChainID(chain), Owner: owner}
+	// A look at the earliest slot costs an idle chain no write.
+	if _, idle, err := s.look(ctx, chain, 1, holder); err != nil || idle != "" {
+		return Report{Idle: idle}, err
+	}
 	lease := &lease{cat: s.Catalog, holder: holder, length: s.cfg.Lease, clock: s.Clock}
 	if err := lease.take(ctx); err != nil {
 		if errors.Is(err, errLeaseLost) {
@@ -124,18 +128,24 @@ func (s *Settler) RunOnce(ctx context.Context, chain segment.Chain, owner string
 	return rep, errors.Join(err, lease.release(ctx))
 }
 
+// look reads a window and plans it.
+func (s *Settler) look(ctx context.Context, chain segment.Chain, maxBytes int64, holder catalog.Holder) (batch, string, error) {
+	w, err := s.Catalog.Window(ctx, chain, maxBytes)
+	if err != nil {
+		return batch{}, "", fmt.Errorf("settle %s: read the window: %w", chain, err)
+	}
+	b, idle := plan(&w, s.cfg, holder)
+	return b, idle, nil
+}
+
 func (s *Settler) batch(ctx context.Context, chain segment.Chain, lease *lease) (Report, error) {
 	before := s.counters()
-	w, err := s.Catalog.Window(ctx, chain, s.cfg.BatchMax)
-	if err != nil {
-		return Report{}, fmt.Errorf("settle %s: read the window: %w", chain, err)
-	}
-	b, idle := plan(&w, s.cfg, lease.holder)
-	if idle != "" {
-		return Report{Idle: idle}, nil
+	b, idle, err := s.look(ctx, chain, s.cfg.BatchMax, lease.holder)
+	if err != nil || idle != "" {
+		return Report{Idle: idle}, err
 	}
 	rep := Report{Slots: len(b.slots)}
-	outs, err := s.move(ctx, b, w.Now, lease)
+	outs, err := s.move(ctx, b, lease)
 	for _, o := range outs {
 		rep.add(o)
 	}

@@ -310,6 +310,11 @@ func (x *tier) check() {
 	for _, in := range x.intents() {
 		intents[in.Key] = in
 	}
+	reaps, err := x.db.MarkersOf(ctx, catalog.DutyReapCheck, "", 1000)
+	must(x.t, err)
+	for _, m := range reaps {
+		named[m.ID] = true
+	}
 	row, err := x.db.Chain(ctx, x.chain)
 	must(x.t, err)
 	for _, key := range x.objects("") {
