@@ -39,8 +39,13 @@ const (
 const (
 	// gapMax is what is fetched and thrown away rather than spending a request.
 	gapMax = 256 << 10
-	// windowBytes is the most that one GET asks for when a source is spooled.
-	windowBytes = 32 << 20
+	// windowBytes is the most that one GET asks for, a chunk at least: a usual slot
+	// comes with one request, and a spooled one never stands in memory as a whole.
+	windowBytes = 16 << 20
+	// batchRate is the bytes of slots a second that a batch is sure to move.
+	batchRate = 8 << 20
+	// maxCause bounds the reason kept with a marker.
+	maxCause = 1000
 	// copyMin is the stored size from which a chunk moves as it is (02).
 	copyMin = 5 << 20
 	// maxRevisions bounds the search for a key that is not refused.

@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,6 +55,9 @@ func (x *tier) converge() {
 		if rep.Idle == IdleEmpty && x.markers() == 0 {
 			break
 		}
+		if rep.Idle == IdleLease {
+			x.clock.advance(2 * DefaultLease)
+		}
 		if rep.Idle == IdleEmpty {
 			x.clock.advance(time.Hour)
 		}
@@ -96,8 +100,8 @@ func (x *tier) strays(w *world) {
 	}
 }
 
-// cut crashes right after the n-th call of that name took effect.
-func cut(name string, n int) *world {
+// crashAt crashes right after the n-th call of that name took effect.
+func crashAt(name string, n int) *world {
 	w := &world{}
 	seen := 0
 	w.pick = func(_ int, call string) form {
@@ -124,17 +128,17 @@ func TestCrashTable(t *testing.T) {
 		then  func(t *testing.T, x *tier)
 	}{
 		{
-			after: "the intent, before the PUT", w: cut("Announce", 1),
+			after: "the intent, before the PUT", w: crashAt("Announce", 1),
 			sees: func(t *testing.T, x *tier) { x.stands(t, pack, true, false) },
 			then: func(t *testing.T, x *tier) { x.stands(t, pack, false, true) },
 		},
 		{
-			after: "the PUT, before the commit", w: cut("put", 1),
+			after: "the PUT, before the commit", w: crashAt("put", 1),
 			sees: func(t *testing.T, x *tier) { x.stands(t, pack, true, true) },
 			then: func(t *testing.T, x *tier) { x.stands(t, pack, false, true) }, // described, not made again
 		},
 		{
-			after: "the multipart upload's complete, before the commit", w: cut("complete", 1),
+			after: "the multipart upload's complete, before the commit", w: crashAt("complete", 1),
 			sees: func(t *testing.T, x *tier) { x.stands(t, large, true, true) },
 			then: func(t *testing.T, x *tier) {
 				// The crashed job's upload id is still on the intent: it stays for the judge.
@@ -142,7 +146,7 @@ func TestCrashTable(t *testing.T) {
 			},
 		},
 		{
-			after: "the commit, before the marker resolves", w: cut("CommitRewrite", 2),
+			after: "the commit, before the marker resolves", w: crashAt("CommitRewrite", 2),
 			sees: func(t *testing.T, x *tier) {
 				if x.kinds()[catalog.RefSlot] != 0 || x.markers() != 2 {
 					t.Fatalf("refs %v, %d markers", x.kinds(), x.markers())
@@ -150,7 +154,7 @@ func TestCrashTable(t *testing.T) {
 			},
 		},
 		{
-			after: "arming the trim-check with the resolve, before the lease ends", w: cut("ResolveSettled", 1),
+			after: "arming the trim-check with the resolve, before the lease ends", w: crashAt("ResolveSettled", 1),
 			sees: func(t *testing.T, x *tier) {
 				if x.markers() != 0 {
 					t.Fatalf("%d markers", x.markers())
@@ -165,7 +169,7 @@ func TestCrashTable(t *testing.T) {
 			},
 		},
 		{
-			after: "one member's commit, before the others'", w: cut("CommitRewrite", 1),
+			after: "one member's commit, before the others'", w: crashAt("CommitRewrite", 1),
 			sees: func(t *testing.T, x *tier) {
 				if k := x.kinds(); k[catalog.RefPack] != 3 || k[catalog.RefSlot] != 2 {
 					t.Fatalf("refs %v", k)
@@ -217,7 +221,7 @@ func TestLostRaceWithShorterWinnerCommitsThePrefix(t *testing.T) {
 	ws := []write{{stream: "s", rows: 100, size: 2000}}
 	x.slot(ws...)
 	// Another job saw the first slot only, published, and died.
-	w := cut("put", 1)
+	w := crashAt("put", 1)
 	_, err := x.faultySettler(w, serial()).RunOnce(t.Context(), x.chain, "settler-1")
 	if err == nil {
 		t.Fatal("no crash")
@@ -334,7 +338,7 @@ func TestWinnerWithOtherRowsIsRefusedLoudly(t *testing.T) {
 func TestBurnedKeyIsNeverUsedAgain(t *testing.T) {
 	x := smallParts(t)
 	x.scene()
-	w := cut("put", 1)
+	w := crashAt("put", 1)
 	if x.crashed(w) == nil {
 		t.Fatal("no crash")
 	}
@@ -372,12 +376,11 @@ func TestTwoSettlersRaceOnOneChain(t *testing.T) {
 				x.scene()
 				w := &world{}
 				stalled := false
+				var once sync.Once
 				w.hook = func(call string, a bool) {
-					if call != at || a != after || stalled {
-						return
+					if call == at && a == after {
+						once.Do(func() { stalled = true; x.converge() })
 					}
-					stalled = true
-					x.converge()
 				}
 				s := x.settlerOn(x.multipart(w.driver(x.mem)), &faulty{x.db, w}, serial())
 				_, err := s.RunOnce(t.Context(), x.chain, "settler-1")

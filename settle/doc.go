@@ -19,9 +19,10 @@
 // with its reason and a back-off, the others commit. Nothing that a read did not
 // complete is ever committed, and nothing is deleted here.
 //
-// Memory is bounded by Config: FetchBytes of fetched sources (what is beyond goes
-// to an unlinked temporary file), about 3 x WorkBytes of rows being encoded, and
-// for each of Outputs the store's (Concurrency+1) x PartSize at most.
+// Memory is bounded by Config: FetchBytes of fetched sources and Fetches x 16 MiB on
+// their way (what is beyond goes to an unlinked temporary file), about 3 x WorkBytes
+// of rows being encoded, and for each of Outputs the store's (Concurrency+1) x
+// PartSize at most.
 //
 // Outputs go to the first bucket of the class standard.
 //

@@ -118,7 +118,7 @@ func call[T any](f *faulty, verb string, do func() (T, error)) (T, error) {
 	}
 	out, err := do()
 	f.w.around(verb, true)
-	if form == answerLost || form == crashAfter {
+	if (form == answerLost || form == crashAfter) && err == nil {
 		return none, fmt.Errorf("%w: injected into %s", catalog.ErrAmbiguous, verb)
 	}
 	return out, err
@@ -163,6 +163,10 @@ func (f *faulty) DropUpload(ctx context.Context, key, nonce, upload string) erro
 
 func (f *faulty) CommitRewrite(ctx context.Context, r catalog.Rewrite) (catalog.Rewritten, error) {
 	return call(f, "CommitRewrite", func() (catalog.Rewritten, error) { return f.Catalog.CommitRewrite(ctx, r) })
+}
+
+func (f *faulty) Now(ctx context.Context) (time.Time, error) {
+	return call(f, "Now", func() (time.Time, error) { return f.Catalog.Now(ctx) })
 }
 
 func (f *faulty) Settings(ctx context.Context) (catalog.Settings, error) {

@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,10 +52,10 @@ func TestK6StalledJobNeverCompletes(t *testing.T) {
 			x.slot(write{stream: "s", rows: 100, size: 2000, noise: true})
 			w := &world{}
 			stalled := false
+			var once sync.Once
 			w.hook = func(call string, after bool) {
-				if call == stall && after && !stalled {
-					stalled = true
-					x.clock.advance(31 * time.Minute)
+				if call == stall && after {
+					once.Do(func() { stalled = true; x.clock.advance(31 * time.Minute) })
 				}
 			}
 			rep, err := x.settlerOn(x.multipart(w.driver(x.mem)), &faulty{x.db, w}, serial()).RunOnce(t.Context(), x.chain, "settler-1")

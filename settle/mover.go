@@ -52,8 +52,8 @@ func (o *outcome) fail(j *job, err error) {
 }
 
 // move runs the jobs of a batch side by side over one fetch of their sources.
-func (s *Settler) move(ctx context.Context, b batch, lease *lease) (outs []*outcome, err error) {
-	m, err := s.newMover(ctx, b.now, lease)
+func (s *Settler) move(ctx context.Context, b batch, deadline time.Duration, lease *lease) (outs []*outcome, err error) {
+	m, err := s.newMover(deadline, lease)
 	if err != nil {
 		return nil, err
 	}
@@ -90,25 +90,15 @@ func lostLease(ctx context.Context) error {
 	return nil
 }
 
-func (s *Settler) newMover(ctx context.Context, now time.Time, lease *lease) (*mover, error) {
+func (s *Settler) newMover(deadline time.Duration, lease *lease) (*mover, error) {
 	set, err := s.Classes.Set(string(segment.ClassStandard))
 	if err != nil {
 		return nil, err
 	}
-	settings, err := s.Catalog.Settings(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the safety margins: %w", err)
-	}
 	return &mover{
 		Deps: s.Deps, cfg: s.cfg, lease: lease, dest: set.First(),
-		sources: newSources(s.Classes, &s.cfg), work: semaphore.NewWeighted(s.cfg.WorkBytes),
-		deadline: jobDeadline(settings.OrphanGrace, now),
+		sources: newSources(s.Classes, &s.cfg), work: semaphore.NewWeighted(s.cfg.WorkBytes), deadline: deadline,
 	}, nil
-}
-
-// jobDeadline is half of the shortest grace that the judge may go by meanwhile.
-func jobDeadline(m catalog.Margin, now time.Time) time.Duration {
-	return m.Reading(now, catalog.DefaultOrphanGrace) / 2
 }
 
 // run moves one job. It returns only what ends the batch; what fails the job, or a

@@ -1,8 +1,6 @@
 package settle
 
 import (
-	"time"
-
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
 )
@@ -16,7 +14,6 @@ const (
 
 // batch is what one pass settles.
 type batch struct {
-	now   time.Time // the catalog's
 	slots []catalog.StandingSlot
 	jobs  []*job
 }
@@ -36,7 +33,7 @@ func plan(w *catalog.Window, cfg Config, holder catalog.Holder) (batch, string) 
 	if age < cfg.SettleAge && w.Chain.TransitBytes < cfg.SettleBytes {
 		return batch{}, IdleYoung
 	}
-	b := batch{now: w.Now, slots: slots}
+	b := batch{slots: slots}
 	chain := w.Chain.Chain
 	pack := &job{holder: holder, kind: segment.ObjPack, key: func(rev uint32) string {
 		return segment.PackKey(chain, slots[0].ID, slots[len(slots)-1].ID, rev)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -66,7 +67,7 @@ func (s *Settler) postpone(ctx context.Context, slots []catalog.StandingSlot, ca
 		}
 		in := backoff(s.cfg.Backoff, s.cfg.BackoffMax, slot.Marker.Attempts)
 		s.Logger.Warn("a slot's settle is put off", "chain", slot.Chain.String(), "segment", uint64(slot.ID), "in", in, "cause", why)
-		err := s.Catalog.Postpone(ctx, slot.Marker.MarkerRef, in, why.Error())
+		err := s.Catalog.Postpone(ctx, slot.Marker.MarkerRef, in, cut(why.Error()))
 		switch {
 		case err == nil, errors.Is(err, catalog.ErrConflict), errors.Is(err, catalog.ErrNotFound):
 			// Armed or resolved meanwhile: not ours any more.
@@ -77,6 +78,14 @@ func (s *Settler) postpone(ctx context.Context, slots []catalog.StandingSlot, ca
 		}
 	}
 	return nil
+}
+
+// cut keeps the beginning of a reason.
+func cut(why string) string {
+	if len(why) <= maxCause {
+		return why
+	}
+	return strings.ToValidUTF8(why[:maxCause], "") + " …"
 }
 
 func backoff(first, most time.Duration, attempts int) time.Duration {

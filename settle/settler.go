@@ -43,8 +43,9 @@ type Outputs interface {
 	CommitRewrite(ctx context.Context, r catalog.Rewrite) (catalog.Rewritten, error)
 }
 
-// Records: the safety margins, and what an operator must hear of.
+// Records: the database's clock, the safety margins, and what an operator must hear of.
 type Records interface {
+	Now(ctx context.Context) (time.Time, error)
 	Settings(ctx context.Context) (catalog.Settings, error)
 	Audit(ctx context.Context, kind, subject, detail string) error
 }
@@ -138,14 +139,19 @@ func (s *Settler) look(ctx context.Context, chain segment.Chain, maxBytes int64,
 	return b, idle, nil
 }
 
+// batch runs one batch under the lease.
 func (s *Settler) batch(ctx context.Context, chain segment.Chain, lease *lease) (Report, error) {
 	before := s.counters()
-	b, idle, err := s.look(ctx, chain, s.cfg.BatchMax, lease.holder)
+	deadline, err := s.jobDeadline(ctx)
+	if err != nil {
+		return Report{}, fmt.Errorf("settle %s: read the safety margins: %w", chain, err)
+	}
+	b, idle, err := s.look(ctx, chain, min(s.cfg.BatchMax, batchWithin(deadline)), lease.holder)
 	if err != nil || idle != "" {
 		return Report{Idle: idle}, err
 	}
 	rep := Report{Slots: len(b.slots)}
-	outs, err := s.move(ctx, b, lease)
+	outs, err := s.move(ctx, b, deadline, lease)
 	for _, o := range outs {
 		rep.add(o)
 	}
@@ -160,6 +166,23 @@ func (s *Settler) batch(ctx context.Context, chain segment.Chain, lease *lease) 
 		"rows", rep.Rows, "raw_bytes", rep.RawBytes, "stored_bytes", rep.StoredBytes, "outputs", rep.Outputs,
 		"members_failed", len(rep.Failures))
 	return rep, nil
+}
+
+// jobDeadline is how long a job may take from its announce: half of the shortest
+// grace that the judge may go by meanwhile.
+func (s *Settler) jobDeadline(ctx context.Context) (time.Duration, error) {
+	settings, err := s.Catalog.Settings(ctx)
+	if err != nil {
+		return 0, err
+	}
+	now, err := s.Catalog.Now(ctx)
+	return settings.OrphanGrace.Reading(now, catalog.DefaultOrphanGrace) / 2, err
+}
+
+// batchWithin is the size of a batch that is done within a job's deadline for sure:
+// a short orphan grace makes small batches, not jobs that give up.
+func batchWithin(deadline time.Duration) int64 {
+	return max(1, int64(deadline.Seconds()*batchRate))
 }
 
 func (r *Report) add(o *outcome) {
