@@ -377,6 +377,6 @@ func (t *tx) settleDone(c segment.Chain, all, done []settledArg) error {
 	if err != nil {
 		return err
 	}
-	return t.exec(`UPDATE marker SET lease_owner = '', lease_end = 0 FROM (SELECT j.value ->> 'ID' AS id, j.value ->> 'Version' AS version FROM json_each(?) j) n
- WHERE marker.duty = 'settle' AND marker.id = n.id AND marker.lease_version = n.version AND marker.version <> n.version`, set)
+	return t.exec(`UPDATE marker SET lease_owner = '', lease_end = 0
+ WHERE duty = 'settle' AND id IN (SELECT j.value ->> 'ID' FROM json_each(?) j) AND lease_version <> version`, set)
 }

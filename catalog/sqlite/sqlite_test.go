@@ -26,6 +26,8 @@ func openAt(t testing.TB, path string, clock func() time.Time) *DB {
 
 func TestConformance(t *testing.T) {
 	catalogtest.Run(t, func(t *testing.T, clock func() time.Time) catalog.Catalog {
-		return openAt(t, filepath.Join(t.TempDir(), "catalog.db"), clock)
+		d := openAt(t, filepath.Join(t.TempDir(), "catalog.db"), clock)
+		t.Cleanup(func() { checkPlans(t, d) }) // before it is closed
+		return d
 	})
 }

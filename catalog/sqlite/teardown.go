@@ -103,29 +103,36 @@ func (t *tx) slotsDue(keys []string, unnamed bool) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	var slots []catalog.SlotRow
-	for _, key := range keys {
+	rows := make([][2]string, len(keys))
+	for i, key := range keys {
 		k, err := segment.ParseKey(key)
 		if err != nil || k.Kind != segment.KeySlot {
 			return catalog.ErrUnknownKind("slots due", catalog.RefSlot, key)
 		}
-		slots = append(slots, catalog.SlotRow{Chain: k.Chain, ID: k.ID})
-	}
-	rows := make([][3]any, len(slots))
-	for i, s := range slots {
-		rows[i] = [3]any{catalog.SettleID(s.Chain, s.ID), keys[i], 0}
+		rows[i] = [2]string{catalog.SettleID(k.Chain, k.ID), key}
 	}
 	set, err := jsonArg(rows)
 	if err != nil {
+		return err
+	}
+	ids := []string{}
+	if err := t.query(`SELECT j.value ->> 0 FROM json_each(?) j
+ WHERE NOT ? OR NOT EXISTS (SELECT 1 FROM object o JOIN ref r ON r.object = o.id WHERE o.key = j.value ->> 1)`, func(scan scanFunc) error {
+		var id string
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	}, set, unnamed); err != nil || len(ids) == 0 {
+		return err
+	}
+	if set, err = jsonArg(ids); err != nil {
 		return err
 	}
 	v, err := t.version()
 	if err != nil {
 		return err
 	}
-	return t.exec(`UPDATE marker SET version = ?1, due = MIN(marker.due, ?2) FROM (SELECT j.value ->> 0 AS id, j.value ->> 1 AS key FROM json_each(?3) j) n
- WHERE marker.duty = 'settle' AND marker.id = n.id
- AND (NOT ?4 OR NOT EXISTS (SELECT 1 FROM object o JOIN ref r ON r.object = o.id WHERE o.key = n.key))`, v, nanos(t.now), set, unnamed)
+	return t.exec("UPDATE marker SET version = ?, due = MIN(due, ?) WHERE duty = 'settle' AND id IN (SELECT value FROM json_each(?))", v, nanos(t.now), set)
 }
 
 // RetireRefs deletes dead refs that stand as they were seen; others are left.
