@@ -131,6 +131,26 @@ func TestK43EveryBitOfASegment(t *testing.T) {
 	}
 }
 
+// K47: a flipped bit in a length makes the frame reach beyond the file or end
+// within itself. Seeds 000 and 001 took that for a torn tail.
+func TestK47LengthFlipped(t *testing.T) {
+	b := smallSegment(t)
+	for i, at := range b.starts[1:] {
+		for bit := range 32 {
+			seg := bytes.Clone(b.b)
+			seg[at+int64(bit/8)] ^= 1 << (bit % 8)
+			end, _, err := validPrefix(t, seg)
+			var inv *InvalidFrameError
+			if !errors.As(err, &inv) || inv.Fault != FaultHeaderCRC || end != at {
+				t.Fatalf("frame %d, bit %d: %v", i+1, bit, err)
+			}
+			if _, err := judge(t, seg, int64(len(seg))); !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("frame %d, bit %d: %v", i+1, bit, err)
+			}
+		}
+	}
+}
+
 // The last synced batch has no later frame to speak for it; index.json does.
 func TestIndexSpeaksForTheLastBatch(t *testing.T) {
 	b := smallSegment(t)
