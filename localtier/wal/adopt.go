@@ -34,6 +34,11 @@ func (l *Log) adoptNewest(p position) error {
 	if err != nil {
 		return &failure{op: "copy", path: path, err: dropAside(l.fs, path, err)}
 	}
+	sum := prefixDigest{digest.Sum64(), true}
+	if err := l.checkVouched(p, sum); err != nil {
+		err = errors.Join(err, f.Close())
+		return &failure{op: "copy", path: path, err: dropAside(l.fs, path, err), final: true}
+	}
 	if err := l.timedSync(f); err != nil {
 		err = errors.Join(err, f.Close())
 		return &failure{op: "fdatasync a copy of", path: path, err: dropAside(l.fs, path, err), final: true}
@@ -42,7 +47,22 @@ func (l *Log) adoptNewest(p position) error {
 		return &failure{op: "put a copy in the place of", path: path, err: errors.Join(err, f.Close()), final: true}
 	}
 	l.file, l.digest = f, digest
+	l.mu.Lock()
+	l.prefix = sum
+	l.mu.Unlock()
 	return nil
+}
+
+// checkVouched holds the copied bytes against the digest that index.json gave of
+// them, when they are read for the first time.
+func (l *Log) checkVouched(p position, sum prefixDigest) error {
+	if l.vouched == "" || l.vouched == sum.String() {
+		return nil
+	}
+	return &segment.CorruptionError{
+		File: segmentPath(l.dir, p.start.ID), Segment: p.start.ID, UUID: p.uuid, Offset: segment.HeaderBytes,
+		Reason: fmt.Sprintf("the first %d bytes have digest %s, index.json vouched for %s: reopen with a replay to find the frame", p.end, sum, l.vouched),
+	}
 }
 
 // copyPrefix copies the first n bytes of a file to its .tmp and digests them.

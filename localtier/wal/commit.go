@@ -114,12 +114,15 @@ func (l *Log) commit(r *run) error {
 	}
 	// A crash after it loses only the acknowledgement: the callers ask again.
 	l.digest = digest
+	if r.seal {
+		hash(&l.digest, seal.frame)
+	}
 	l.advance(r, end)
 	if !r.seal {
 		l.done(r)
 		return nil
 	}
-	return l.finishSegment(r, seal)
+	return l.finishSegment(r, seal.Seal)
 }
 
 // placeFrames makes the headers final: what is synced now is what damage in a
@@ -137,7 +140,7 @@ func (l *Log) placeFrames(r *run) {
 
 // writeRun writes the frames and, if the segment ends here, its Seal, and
 // returns where the file ends then. On an error the file is as it was before.
-func (l *Log) writeRun(r *run, digest uint64) (end int64, seal segment.Seal, err error) {
+func (l *Log) writeRun(r *run, digest uint64) (end int64, seal sealFrame, err error) {
 	end = r.off + int64(len(r.buf))
 	if len(r.buf) > 0 {
 		if _, err := l.file.WriteAt(r.buf, r.off); err != nil {
@@ -147,14 +150,13 @@ func (l *Log) writeRun(r *run, digest uint64) (end int64, seal segment.Seal, err
 	if !r.seal {
 		return end, seal, nil
 	}
-	b, seal, err := l.appendSeal(r, digest)
-	if err != nil {
+	if seal, err = l.encodeSeal(r, digest); err != nil {
 		return 0, seal, l.rollback("encode Seal", err)
 	}
-	if err := l.writeSeal(b, end); err != nil {
+	if err := l.writeSeal(seal, end); err != nil {
 		return 0, seal, l.rollback("write Seal", err)
 	}
-	end += int64(len(b))
+	end += int64(len(seal.frame))
 	if err := l.truncateAtSeal(end); err != nil {
 		return 0, seal, l.rollback("truncate at Seal", err)
 	}
@@ -169,13 +171,10 @@ func (l *Log) advance(r *run, end int64) {
 	l.durable.frames += uint32(len(r.marks))
 	l.durable.next += r.rows
 	l.durable.open = !r.seal
+	l.prefix = prefixDigest{l.digest.Sum64(), true}
 	l.unflushed -= int64(len(r.buf))
 	for _, c := range r.consumers {
-		if c.kind == segment.KindConsumerRemove {
-			delete(l.consumers, c.Name)
-		} else {
-			l.consumers[c.Name] = c.Cursor
-		}
+		segment.ApplyConsumer(l.consumers, c.kind, c.Consumer)
 	}
 	l.scheduleIndex()
 }

@@ -44,7 +44,7 @@ func (l *Log) writeIndex() {
 	x := segment.Index{
 		NextSeq: l.durable.next, Segment: l.durable.start.ID, UUID: l.durable.uuid,
 		Term: l.durable.start.Term, Bytes: l.durable.end, Frames: l.durable.frames,
-		Sealed: !l.durable.open,
+		Sealed: !l.durable.open, Digest: l.prefix.String(),
 	}
 	for name, cursor := range l.consumers {
 		x.Consumers = append(x.Consumers, segment.Consumer{Name: name, Cursor: cursor})

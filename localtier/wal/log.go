@@ -2,6 +2,7 @@ package wal
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -81,6 +82,7 @@ type Log struct {
 	urgent     bool // somebody waits for the disk now: no batch window
 	sealed     []SealedSegment
 	consumers  map[string]segment.Seq // as of durable, for index.json
+	prefix     prefixDigest           // of the newest segment's bytes as of durable
 	checkpoint Offset
 	hasCheck   bool
 	age        *time.Timer // of head's segment, nil if none runs
@@ -93,8 +95,25 @@ type Log struct {
 	// starts they belong to Open, then to the committer alone.
 	file   File
 	digest xxhash.Digest
+	// vouched is the digest that index.json gave of a prefix that Open did not
+	// read; "" if there is none.
+	vouched string
 
 	metrics metrics
+}
+
+// prefixDigest is the XxHash64 of a segment's bytes, if it is known.
+type prefixDigest struct {
+	sum   uint64
+	known bool
+}
+
+// String is the form that index.json has.
+func (d prefixDigest) String() string {
+	if !d.known {
+		return ""
+	}
+	return fmt.Sprintf("%016x", d.sum)
 }
 
 // position is the end of the log, as queued or as durable.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"sync"
 
 	"github.com/strandline/strandline/segment"
@@ -69,12 +70,23 @@ func openLocked(ctx context.Context, dir string, cfg Config, sink Sink) (*Log, e
 	}
 	l.work = sync.NewCond(&l.mu)
 	l.checkpoint, l.hasCheck = r.checkpointOffset()
+	l.vouchedBy(r)
 	// Everything was judged; from here on the directory is changed.
 	if err := l.repair(r, ls); err != nil {
 		return nil, err
 	}
 	l.metrics.recoveryNanos.Store(int64(cfg.Now().Sub(begin)))
 	return l, nil
+}
+
+// vouchedBy takes over what index.json says of bytes that were not read.
+func (l *Log) vouchedBy(r *recovery) {
+	x := r.side.index
+	if x != nil && x.UUID == r.end.uuid && x.Bytes == r.end.end {
+		l.vouched = x.Digest
+		sum, err := strconv.ParseUint(x.Digest, 16, 64)
+		l.prefix = prefixDigest{sum, err == nil} // it is "" if it was not known
+	}
 }
 
 // repair brings the directory to the state that recovery found it to mean. Every

@@ -192,13 +192,9 @@ func (r *recovery) note(f segment.Frame, start *segment.Start) {
 	switch f.Kind {
 	case segment.KindStart:
 		r.consumers = consumersOf(*start)
-	case segment.KindConsumerCreate, segment.KindAck:
+	case segment.KindConsumerCreate, segment.KindAck, segment.KindConsumerRemove:
 		if c, err := segment.DecodeConsumer(f.Payload); err == nil { // the scanner decoded it before
-			r.consumers[c.Name] = c.Cursor
-		}
-	case segment.KindConsumerRemove:
-		if c, err := segment.DecodeConsumer(f.Payload); err == nil {
-			delete(r.consumers, c.Name)
+			segment.ApplyConsumer(r.consumers, f.Kind, c)
 		}
 	}
 }

@@ -175,21 +175,27 @@ func (l *Log) ageExpired(id segment.ID) {
 
 // The committer's half.
 
-// appendSeal encodes the Seal behind the run's frames.
-func (l *Log) appendSeal(r *run, digest uint64) ([]byte, segment.Seal, error) {
-	seal := segment.Seal{
+// sealFrame is a Seal, and the frame that holds it.
+type sealFrame struct {
+	segment.Seal
+	frame []byte
+}
+
+// encodeSeal encodes the Seal behind the run's frames.
+func (l *Log) encodeSeal(r *run, digest uint64) (s sealFrame, err error) {
+	s.Seal = segment.Seal{
 		Frames: l.durable.frames + uint32(len(r.marks)),
 		Next:   l.durable.next + r.rows,
 		Digest: digest,
 	}
 	at := r.off + int64(len(r.buf))
-	b, err := segment.AppendFrame(nil, r.uuid, at, segment.KindSeal, uint32(l.durable.end), segment.AppendSeal(nil, seal))
-	return b, seal, err
+	s.frame, err = segment.AppendFrame(nil, r.uuid, at, segment.KindSeal, uint32(l.durable.end), segment.AppendSeal(nil, s.Seal))
+	return s, err
 }
 
 // writeSeal is the segment's last frame.
-func (l *Log) writeSeal(b []byte, at int64) error {
-	_, err := l.file.WriteAt(b, at)
+func (l *Log) writeSeal(s sealFrame, at int64) error {
+	_, err := l.file.WriteAt(s.frame, at)
 	return err
 }
 
@@ -245,6 +251,7 @@ func (l *Log) adoptNext(f File, o *opening) {
 	hash(&l.digest, o.bytes)
 	l.mu.Lock()
 	l.durable = position{start: o.start, uuid: o.uuid, open: true, end: int64(len(o.bytes)), frames: 1, next: o.start.Base}
+	l.prefix = prefixDigest{l.digest.Sum64(), true}
 	l.consumers = consumersOf(o.start)
 	l.mu.Unlock()
 	l.metrics.segments.Add(1)

@@ -438,3 +438,30 @@ func TestReadOnlyBesideALiveWriter(t *testing.T) {
 	}
 	mustClose(t, l)
 }
+
+// What index.json vouched for is read when it is first copied: damage that an
+// open without a replay did not look for is corruption then, and nothing is
+// appended behind it.
+func TestDamageBehindATrustedIndexIsFoundBeforeTheFirstAppend(t *testing.T) {
+	fsys := powercut.New()
+	at := written(t, fsys, "one", "two", "three")
+	whole := mustRead(t, fsys, segFile(1))
+	for _, bit := range []int64{at[0].Byte*8 + 3, at[1].Byte*8 - 1, int64(len(whole))*8 - 1} {
+		mustWrite(t, fsys, segFile(1), flip(whole, int(bit)))
+		l, err := wal.Open(t.Context(), shardDir, config(fsys), nil)
+		must(t, err)
+		_, err = put(l, "four")
+		if !errors.Is(err, segment.ErrCorrupt) || !errors.Is(err, wal.ErrPoisoned) {
+			t.Fatalf("bit %d: append %v", bit, err)
+		}
+		stop(l)
+		if string(mustRead(t, fsys, segFile(1))) != string(flip(whole, int(bit))) {
+			t.Fatalf("bit %d: the segment was changed", bit)
+		}
+		wantCorrupt(t, fsys, "with a replay")
+	}
+	mustWrite(t, fsys, segFile(1), whole)
+	l, r := open(t, fsys)
+	wantRows(t, r, "one", "two", "three")
+	mustClose(t, l)
+}
