@@ -152,7 +152,7 @@ func (d *DB) openWriter(ctx context.Context) error {
 func (d *DB) openReader(ctx context.Context) (*conn, error) {
 	c, err := d.connect(ctx, d.opt.CacheBytes/8)
 	if err != nil {
-		return nil, err
+		return nil, d.explainReadOnly(err)
 	}
 	v, err := c.userVersion(ctx)
 	if err == nil {
@@ -165,12 +165,21 @@ func (d *DB) openReader(ctx context.Context) (*conn, error) {
 		err = c.pragma(ctx, "query_only = 1")
 	}
 	if err != nil {
-		if d.opt.ReadOnly && errors.Is(err, catalog.ErrUnavailable) {
-			err = fmt.Errorf("%w; reading a catalog needs write access to its -shm file, or one that stands with the -wal: run as a user who may write in %s, or copy the three files", err, filepath.Dir(d.opt.Path))
-		}
-		return nil, errors.Join(err, c.close())
+		return nil, errors.Join(d.explainReadOnly(err), c.close())
 	}
 	return c, nil
+}
+
+// explainReadOnly says what SQLite needs to read a file in WAL mode: to write the
+// -shm file, or to find it and the -wal as a process that died left them. A file that
+// was closed well has neither, so somebody has to make them. (immutable=1 would open
+// it, and read nonsense as soon as anyone writes.)
+func (d *DB) explainReadOnly(err error) error {
+	if !d.opt.ReadOnly || !errors.Is(err, catalog.ErrUnavailable) && !errors.Is(err, catalog.ErrReadOnly) {
+		return err
+	}
+	return fmt.Errorf("%w: reading %s needs a -shm file beside it, and this user may not write in that directory: run as one who may, or read a copy (%v)",
+		catalog.ErrUnavailable, d.opt.Path, err)
 }
 
 // connect opens one connection with the pragmas that all have.

@@ -228,6 +228,39 @@ func TestHeal(t *testing.T) {
 	}
 }
 
+// TestForeignWriter: a writer that is not ours (the sqlite3 tool) makes verbs wait,
+// and then ErrUnavailable; nothing happened.
+func TestForeignWriter(t *testing.T) {
+	d := openAt(t, filepath.Join(t.TempDir(), "catalog.db"), nil)
+	ctx := context.Background()
+	breakRow(t, d, "SELECT 1")
+	if err := d.writer.c.pragma(ctx, "busy_timeout = 1"); err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := d.connect(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := foreign.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	other := &tx{ctx: ctx, c: foreign}
+	if err := other.control("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Audit(ctx, "x", "", ""); !isUnavailable(err) {
+		t.Fatalf("want unavailable, got %v", err)
+	}
+	if err := other.control("ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Audit(ctx, "x", "", ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestK16: a ref of a kind that this build does not know stops everything that
 // deletes.
 func TestK16(t *testing.T) {

@@ -3,15 +3,19 @@ package sqlite
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -26,6 +30,7 @@ const (
 	modeAbsorb = "absorb" // absorb slots until killed, saying each that was answered
 	modeStall  = "stall"  // stop inside a transaction, with the outer lock held
 	modeTurns  = "turns"  // write until stdin ends, saying each write
+	modeBroken = "broken" // write while the log cannot grow, then again
 )
 
 func TestMain(m *testing.M) {
@@ -58,6 +63,8 @@ func child(mode string) error {
 		})
 	case modeTurns:
 		return childTurns(ctx, d)
+	case modeBroken:
+		return childBroken(ctx, d)
 	}
 	return fmt.Errorf("mode %q", mode)
 }
@@ -137,6 +144,26 @@ func childTurns(ctx context.Context, d *DB) error {
 		}
 		fmt.Println(os.Getenv(childID))
 	}
+}
+
+// childBroken makes the commit itself fail: no file may grow past a byte.
+func childBroken(ctx context.Context, d *DB) error {
+	signal.Ignore(unix.SIGXFSZ)
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &was); err != nil {
+		return err
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 1, Max: was.Max}); err != nil {
+		return err
+	}
+	first := d.Audit(ctx, "first", "", "")
+	second := d.Audit(ctx, "second", "", "")
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &was); err != nil {
+		return err
+	}
+	third := d.Audit(ctx, "third", "", "")
+	fmt.Println(errors.Is(first, catalog.ErrAmbiguous), second != nil, third == nil, first, "/", second, "/", third)
+	return d.Close()
 }
 
 type process struct {
@@ -327,6 +354,28 @@ func TestTurnstile(t *testing.T) {
 		if err := p.cmd.Wait(); err != nil {
 			t.Fatalf("child: %v", err)
 		}
+	}
+}
+
+// TestCommitFails: a commit whose record may have reached the log is ErrAmbiguous;
+// nothing is written before the log was carried over; then the catalog goes on.
+func TestCommitFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	prepareChain(t, openAt(t, path, nil))
+	p := startChild(t, modeBroken, path, "")
+	if got := p.line(t); !strings.HasPrefix(got, "true true true ") {
+		t.Fatal(got)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	d := openAt(t, path, nil)
+	rows, err := d.AuditRows(context.Background(), 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) == 0 || rows[len(rows)-1].Kind != "third" {
+		t.Fatalf("rows %+v", rows)
 	}
 }
 
