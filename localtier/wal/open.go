@@ -60,7 +60,7 @@ func openLocked(ctx context.Context, dir string, cfg Config, sink Sink) (*Log, e
 		return nil, err
 	}
 	r := &recovery{fs: cfg.FS, dir: dir, cfg: cfg, sink: sink}
-	if err := r.run(ctx, ls); err != nil {
+	if err := r.run(ctx); err != nil {
 		return nil, err
 	}
 	l := &Log{

@@ -222,6 +222,38 @@ func TestDiskFullInSealAndNextSegment(t *testing.T) {
 	}
 }
 
+// A full disk while recovery makes its copy: ErrFull, nothing changed, and with
+// space the same directory opens.
+func TestDiskFullInRecovery(t *testing.T) {
+	base := powercut.New()
+	at := written(t, base, "one", "torn away")
+	noIndex(t, base)
+	b := mustRead(t, base, segFile(1))
+	mustWrite(t, base, segFile(1), b[:at[1].Byte-3])
+	for free := int64(0); free < 200; free += 9 {
+		fsys := base.Cut(0)
+		fsys.SetFree(free)
+		l, err := wal.Open(t.Context(), shardDir, config(fsys), (&recorder{}).take)
+		if err == nil {
+			stop(l)
+			if free < at[0].Byte {
+				t.Fatalf("a copy of %d bytes fitted into %d", at[0].Byte, free)
+			}
+			continue
+		}
+		if !errors.Is(err, wal.ErrFull) {
+			t.Fatalf("free %d: %v", free, err)
+		}
+		if string(mustRead(t, fsys, segFile(1))) != string(b[:at[1].Byte-3]) {
+			t.Fatalf("free %d: the segment was changed", free)
+		}
+		fsys.SetFree(-1)
+		l, r := open(t, fsys)
+		wantRows(t, r, "one")
+		mustClose(t, l)
+	}
+}
+
 // A write that cannot be rolled back is poison.
 func TestFailedRollbackPoisons(t *testing.T) {
 	fsys := powercut.New()

@@ -50,7 +50,7 @@ func openReadOnly(ctx context.Context, dir string, cfg Config, sink Sink) (*Read
 		return ro, ErrNoIdentity
 	}
 	ro.r = &recovery{fs: cfg.FS, dir: dir, cfg: cfg, sink: sink, readOnly: true}
-	if err := ro.r.run(ctx, ls); err != nil {
+	if err := ro.r.run(ctx); err != nil {
 		return ro, err
 	}
 	ro.sealed = ro.r.sealedList()

@@ -41,11 +41,15 @@ type recovery struct {
 }
 
 // run judges the directory and delivers what survives.
-func (r *recovery) run(ctx context.Context, ls listing) error {
+func (r *recovery) run(ctx context.Context) error {
 	var err error
-	// Before the files: a live writer's index.json must not be newer than what is
-	// then read of its segment.
+	// Before the files are listed: a live writer's index.json must not be newer
+	// than what is then found of its segments.
 	if r.side, err = readSidecars(r.fs, r.dir); err != nil {
+		return err
+	}
+	ls, err := list(r.fs, r.dir)
+	if err != nil {
 		return err
 	}
 	all, leftovers, err := survey(r.fs, r.dir, ls.segments, r.side.reclaim.Segment)
@@ -57,6 +61,9 @@ func (r *recovery) run(ctx context.Context, ls listing) error {
 		return err
 	}
 	if err := checkChain(r.older, r.newest, r.side); err != nil {
+		return err
+	}
+	if err := r.checkNewestKnown(); err != nil {
 		return err
 	}
 	err = r.replay(ctx)
@@ -243,42 +250,6 @@ func (r *recovery) readNewest(ctx context.Context, f File, from int64) (int64, e
 		r.newest.seal = seal
 	}
 	return end, nil
-}
-
-// known is the length that index.json gives the newest segment, 0 if none.
-func (r *recovery) known() int64 {
-	if x := r.side.index; x != nil && r.newest != nil && x.UUID == r.newest.uuid {
-		return x.Bytes
-	}
-	return 0
-}
-
-// trustIndex takes the end of the newest segment from index.json if it matches
-// exactly: same segment, same length, so that nothing stands behind it.
-func (r *recovery) trustIndex() bool {
-	x, s := r.side.index, r.newest
-	if x == nil || x.UUID != s.uuid || x.Segment != s.id || x.Bytes != s.info.Size || x.Term != s.start.Term {
-		return false
-	}
-	if x.Sealed != (s.seal != nil) || (s.seal != nil && (s.seal.Frames != x.Frames || s.seal.Next != x.NextSeq)) {
-		return false
-	}
-	r.end = position{start: s.start, uuid: s.uuid, open: !x.Sealed, end: x.Bytes, frames: x.Frames, next: x.NextSeq}
-	r.tail = segment.Tail{End: x.Bytes}
-	r.consumers = make(map[string]segment.Seq, len(x.Consumers))
-	for _, c := range x.Consumers {
-		r.consumers[c.Name] = c.Cursor
-	}
-	r.trusted = true
-	return true
-}
-
-// durableAlready says that the newest segment is sealed and that index.json,
-// which is written only after an fsync, vouches for all of it: then it needs no
-// copy. A Seal that only the page cache shows does.
-func (r *recovery) durableAlready() bool {
-	x := r.side.index
-	return !r.end.open && !r.tail.Torn && x != nil && x.UUID == r.end.uuid && x.Sealed && x.Bytes == r.end.end
 }
 
 // sealedList is what Sealed() will say.

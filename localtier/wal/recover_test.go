@@ -278,9 +278,15 @@ func threeSegments(t testing.TB) *powercut.FS {
 func TestChainFaultsAreCorruption(t *testing.T) {
 	other := threeSegments(t)
 	for name, spoil := range map[string]func(*powercut.FS){
-		"first missing":      func(f *powercut.FS) { must(t, f.Remove(segFile(1))) },
-		"middle missing":     func(f *powercut.FS) { must(t, f.Remove(segFile(2))) },
-		"two missing":        func(f *powercut.FS) { must(t, f.Remove(segFile(2))); must(t, f.Remove(segFile(3))) },
+		"first missing":  func(f *powercut.FS) { must(t, f.Remove(segFile(1))) },
+		"middle missing": func(f *powercut.FS) { must(t, f.Remove(segFile(2))) },
+		"two missing":    func(f *powercut.FS) { must(t, f.Remove(segFile(2))); must(t, f.Remove(segFile(3))) },
+		"newest missing": func(f *powercut.FS) { must(t, f.Remove(segFile(4))) },
+		"all missing": func(f *powercut.FS) {
+			for id := range segment.ID(4) {
+				must(t, f.Remove(segFile(id+1)))
+			}
+		},
 		"another chain's":    func(f *powercut.FS) { mustWrite(t, f, segFile(2), mustRead(t, other, segFile(2))) },
 		"swapped":            func(f *powercut.FS) { mustWrite(t, f, segFile(3), mustRead(t, f, segFile(2))) },
 		"older not sealed":   func(f *powercut.FS) { b := mustRead(t, f, segFile(2)); mustWrite(t, f, segFile(2), b[:len(b)-44]) },
