@@ -34,6 +34,7 @@ func (s *shardLog) acquire(ctx context.Context, before catalog.ChainRow) error {
 	}
 	s.fillStart(&start)
 	s.begin(row, row.AbsorbedEnd-1, nil)
+	s.index.startAt(row.NextSeq)
 	// On a log without segments this writes CHECKPOINT for what stands before it.
 	if err := s.wal.StartSegment(ctx, start); err != nil {
 		return fmt.Errorf("begin the first segment: %w", err)

@@ -14,6 +14,7 @@ func (s *shardLog) flush(ctx context.Context) error {
 	if _, err := s.wal.Seal(ctx); err != nil {
 		return fmt.Errorf("seal: %w", err)
 	}
+	s.adoptSealed()
 	return s.drain(ctx)
 }
 
@@ -56,6 +57,7 @@ func (s *shardLog) shutDown(ctx context.Context) error {
 	cause := s.flush(ctx)
 	s.end()
 	s.running.Wait()
+	s.adoptSealed()
 	left, bytes := s.unpublished()
 	var err error
 	switch {

@@ -18,7 +18,8 @@ type index struct {
 	log     *wal.Log
 	pending []pendingFrame // queued in the log, in order; not known to be durable
 	segs    []*segmentIndex
-	streams int // in the newest segment
+	streams int         // in the newest segment
+	end     segment.Seq // after the last row that is durable and known here
 }
 
 // frameAt is the place of a frame. Offsets of a segment fit 32 bits.
@@ -51,9 +52,18 @@ func (x *index) begin(log *wal.Log) {
 	for _, seg := range log.Sealed() {
 		x.segs = append(x.segs, &segmentIndex{id: seg.ID, base: seg.Base})
 	}
-	if st := log.State(); st.Open {
+	st := log.State()
+	if st.Open {
 		x.segs = append(x.segs, &segmentIndex{id: st.Segment, base: st.Start.Base})
 	}
+	x.end = st.Next
+}
+
+// startAt is where a log without segments begins.
+func (x *index) startAt(base segment.Seq) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.end = base
 }
 
 // queue notes a frame that was handed to the log. Callers hold the number lock, so
@@ -98,6 +108,7 @@ func (x *index) add(f pendingFrame, end wal.Offset) {
 	at := frameAt{first: f.first, rows: f.rows, off: uint32(end.Byte - f.bytes - segment.FrameHeaderBytes)}
 	seg.frames[f.stream] = append(seg.frames[f.stream], at)
 	x.streams = len(seg.frames)
+	x.end = f.first + segment.Seq(f.rows)
 }
 
 // newest is the entry of the segment that durable frames go into.

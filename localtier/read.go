@@ -42,8 +42,9 @@ func (w *Writer) Local(ctx context.Context, stream string) (first, next segment.
 	if err := s.unreadableNow(); err != nil {
 		return 0, 0, err
 	}
-	st := s.wal.State()
-	return s.index.floor(st.DurableNext), st.DurableNext, nil
+	s.index.settle()
+	first, next = s.index.span()
+	return first, next, nil
 }
 
 // unreadableNow: reads of unpublished rows stop together with appends.
@@ -62,8 +63,7 @@ func (s *shardLog) read(ctx context.Context, stream string, from, to segment.Seq
 	if err := s.index.scanAll(ctx); err != nil {
 		return err
 	}
-	next := s.wal.State().DurableNext
-	runs, floor := s.index.find(stream, from, to, next)
+	runs, floor := s.index.find(stream, from, to)
 	if from < floor {
 		return &NotLocalError{Chain: s.chain, First: floor}
 	}
@@ -71,7 +71,8 @@ func (s *shardLog) read(ctx context.Context, stream string, from, to segment.Seq
 		more, err := s.readRun(ctx, stream, run, from, to, yield)
 		if errors.Is(err, wal.ErrNotFound) {
 			// Housekept since it was found: the bucket has it.
-			return &NotLocalError{Chain: s.chain, First: s.index.floor(next)}
+			first, _ := s.index.span()
+			return &NotLocalError{Chain: s.chain, First: first}
 		}
 		if err != nil || !more {
 			return err
@@ -150,7 +151,7 @@ type frameRun struct {
 }
 
 // find returns the frames that hold rows of [from, to], and the first local seq.
-func (x *index) find(stream string, from, to, next segment.Seq) (runs []frameRun, floor segment.Seq) {
+func (x *index) find(stream string, from, to segment.Seq) (runs []frameRun, floor segment.Seq) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, seg := range x.segs {
@@ -164,19 +165,20 @@ func (x *index) find(stream string, from, to, next segment.Seq) (runs []frameRun
 			runs = append(runs, frameRun{seg.id, slices.Clone(all[i:j])})
 		}
 	}
-	return runs, x.floorLocked(next)
+	return runs, x.floor()
 }
 
-// floor is the first seq that local segments hold; next if they hold none.
-func (x *index) floor(next segment.Seq) segment.Seq {
+// span is what is local: from first to before next.
+func (x *index) span() (first, next segment.Seq) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.floorLocked(next)
+	return x.floor(), x.end
 }
 
-func (x *index) floorLocked(next segment.Seq) segment.Seq {
+// floor is the first seq that local segments hold, or would hold next; mu is held.
+func (x *index) floor() segment.Seq {
 	if len(x.segs) == 0 {
-		return next
+		return x.end
 	}
 	return x.segs[0].base
 }
