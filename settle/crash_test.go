@@ -260,6 +260,26 @@ func TestWinnerThatEndsInsideARefLeavesARemainder(t *testing.T) {
 	}
 }
 
+// As above, and the job's first ref is cut by live_from: the catalog swaps whole refs
+// of such a run, so the one that the winner ends in is left for the next pass.
+func TestWinnerThatEndsInsideARefOfACutRun(t *testing.T) {
+	x := newTier(t)
+	for range 2 {
+		x.slot(write{stream: "s", rows: 100, size: 2000})
+	}
+	_, err := x.db.TrimStream(t.Context(), "s", segment.Pos{Epoch: 1, Seq: 50})
+	must(t, err)
+	rows := x.rows["s"]
+	x.craft(segment.StreamKey("s", 1, 1, 0), segment.ObjStream, "s", rows[49:130])
+	s := x.settler(now())
+	if rep := x.once(s); rep.Lost != 1 || rep.Rows != 51 || rep.Resolved != 1 || len(rep.Failures) != 0 {
+		t.Fatalf("report %+v", rep)
+	}
+	if rep := x.once(s); rep.Rows != 100 || rep.Resolved != 1 || rep.Lost != 0 {
+		t.Fatalf("the rest: %+v", rep)
+	}
+}
+
 // A winner may also cover more than this job's window: only the window's rows are
 // taken, also if they end inside one of its chunks.
 func TestWinnerThatCoversMoreIsDescribedToTheWindowsEnd(t *testing.T) {

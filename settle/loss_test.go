@@ -114,7 +114,7 @@ func TestK8HoleOrShortBodyIsNeverCommitted(t *testing.T) {
 	t.Run("the catalog says other rows", func(t *testing.T) {
 		x := newTier(t)
 		x.slot(write{stream: "s", rows: 100, size: 2000})
-		x.lax = true
+		x.slot(write{stream: "s", rows: 100, size: 2000})
 		lie := func(refs []catalog.Ref) {
 			for i := range refs {
 				refs[i].RowSum++
