@@ -62,6 +62,9 @@ func (s *shardLog) enqueue(ctx context.Context, stream string, frames [][]segmen
 	for i, rows := range frames {
 		b := segment.Batch{Stream: stream, Rows: rows}
 		if last, err = s.wal.AppendBatch(ctx, &b); err != nil {
+			if errors.Is(err, wal.ErrFull) && s.stalled.IsZero() {
+				s.stalled = s.now() // those whose write failed had all gone away
+			}
 			return 0, last, s.refusedByLog(err)
 		}
 		if i == 0 {

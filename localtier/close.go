@@ -67,6 +67,8 @@ func (s *shardLog) shutDown(ctx context.Context) error {
 	case cause == nil:
 		// A crash before this leaves a lease that ends by itself.
 		err = s.catalog.ReleaseChain(ctx, s.chain, s.owner, s.term)
+	default:
+		err = cause
 	}
 	err = errors.Join(err, s.wal.Close())
 	s.retire()

@@ -24,6 +24,9 @@ const (
 	DefaultHousekeeping = 60 * time.Second
 	// DefaultMaxStreams bounds a slot's footer and the transaction that absorbs it.
 	DefaultMaxStreams = 50_000
+	// DefaultPublishing keeps the memory of publishing within two uploads, whatever
+	// the number of shards; two cores compress no more at once anyway.
+	DefaultPublishing = 2
 	// DefaultBackoff and DefaultMaxBackoff pace the publisher while catalog or
 	// bucket are away. The store has its own shorter retries inside.
 	DefaultBackoff    = 100 * time.Millisecond
@@ -52,6 +55,8 @@ type Config struct {
 	Housekeeping time.Duration
 	// MaxStreams seals a segment that holds so many streams.
 	MaxStreams int
+	// Publishing is how many shards build and send a slot at once.
+	Publishing int
 	// Backoff is the publisher's first pause after a failure, doubled with full jitter
 	// up to MaxBackoff.
 	Backoff, MaxBackoff time.Duration
@@ -67,6 +72,7 @@ func (c Config) withDefaults() Config {
 	set(&c.MinFreeDisk, DefaultMinFreeDisk)
 	set(&c.Housekeeping, DefaultHousekeeping)
 	set(&c.MaxStreams, DefaultMaxStreams)
+	set(&c.Publishing, DefaultPublishing)
 	set(&c.Backoff, DefaultBackoff)
 	set(&c.MaxBackoff, DefaultMaxBackoff)
 	set(&c.WriterVersion, "strandline")
@@ -95,6 +101,7 @@ func (c Config) Validate() error {
 	bad(c.MaxUnpublished < 2*segment.MinSegmentBytes, "unpublished cap %d: give at least two segments (%d)", c.MaxUnpublished, 2*segment.MinSegmentBytes)
 	bad(c.Housekeeping < time.Second || c.Housekeeping > time.Hour, "housekeeping %v: give 1s to 1h", c.Housekeeping)
 	bad(c.MaxStreams < 1, "streams per segment %d: give 1 or more", c.MaxStreams)
+	bad(c.Publishing < 1, "publishing %d: give 1 or more", c.Publishing)
 	bad(c.Backoff < 0 || c.MaxBackoff < c.Backoff, "backoff %v to %v: give a rising pair", c.Backoff, c.MaxBackoff)
 	if err := c.WAL.Validate(); err != nil {
 		errs = append(errs, err)

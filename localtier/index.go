@@ -15,11 +15,18 @@ type index struct {
 	scan sync.Mutex // one scan of old segments at a time; taken before mu
 
 	mu      sync.Mutex
-	log     *wal.Log
+	log     segmentOpener
 	pending []pendingFrame // queued in the log, in order; not known to be durable
 	segs    []*segmentIndex
 	streams int         // in the newest segment
 	end     segment.Seq // after the last row that is durable and known here
+}
+
+// segmentOpener is a log, live or read-only.
+type segmentOpener interface {
+	OpenSegment(id segment.ID) (*wal.SegmentReader, error)
+	Sealed() []wal.SealedSegment
+	State() wal.State
 }
 
 // frameAt is the place of a frame. Offsets of a segment fit 32 bits.
@@ -45,7 +52,7 @@ type pendingFrame struct {
 }
 
 // begin notes the segments that stand here, without reading them.
-func (x *index) begin(log *wal.Log) {
+func (x *index) begin(log segmentOpener) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.log = log

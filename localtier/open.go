@@ -46,7 +46,8 @@ type shardLog struct {
 	sealSoon   chan struct{} // sealWanted grew; capacity 1
 	sealAtOnce chan struct{} // capacity 1
 
-	placed *placed // the publisher's own
+	placed *placed       // the publisher's own
+	turns  chan struct{} // shared by the writer's shards; capacity Config.Publishing
 
 	end     context.CancelFunc // stops the goroutines below
 	running sync.WaitGroup
@@ -55,8 +56,9 @@ type shardLog struct {
 }
 
 // openShard runs the steps of 03 §3 up to serving.
-func openShard(ctx context.Context, o Options, b absorb.Bucket, shard segment.Shard) (*shardLog, error) {
+func openShard(ctx context.Context, o Options, b absorb.Bucket, shard segment.Shard, turns chan struct{}) (*shardLog, error) {
 	s := newShard(o, b, shard)
+	s.turns = turns
 	if err := s.recover(ctx); err != nil {
 		return nil, s.opening("recover the directory", err)
 	}

@@ -161,7 +161,14 @@ func (s *shardLog) standing(ctx context.Context, seg wal.SealedSegment, at segme
 // build bundles the sealed file and places it. Nothing is sent below absorbed_end:
 // at is the row's.
 func (s *shardLog) build(ctx context.Context, seg wal.SealedSegment, at segment.ID) (_ absorb.Standing, err error) {
+	if err := s.turn(ctx); err != nil {
+		return absorb.Standing{}, err
+	}
+	defer s.turnOver()
 	f, err := s.wal.OpenSegment(seg.ID)
+	if errors.Is(err, wal.ErrNotFound) {
+		return absorb.Standing{}, s.halted("publish", err)
+	}
 	if err != nil {
 		return absorb.Standing{}, fmt.Errorf("open a sealed segment: %w", err)
 	}
@@ -178,6 +185,19 @@ func (s *shardLog) build(ctx context.Context, seg wal.SealedSegment, at segment.
 	}
 	return s.place(ctx, p)
 }
+
+// turn waits until fewer than Config.Publishing shards build and send: each holds a
+// raw chunk and the parts of an upload in memory.
+func (s *shardLog) turn(ctx context.Context) error {
+	select {
+	case s.turns <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *shardLog) turnOver() { <-s.turns }
 
 // unreadable tells damage of a sealed file, which halts, from a read that failed.
 func (s *shardLog) unreadable(ctx context.Context, seg wal.SealedSegment, err error) error {

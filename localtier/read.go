@@ -17,6 +17,9 @@ import (
 // end) that this directory has, durable ones only, in order. They begin where the
 // bucket's may end: rows that are not absorbed yet can be read only here.
 //
+// They are what the disk has: rows that a trim gave up since are among them, and it
+// is for the caller to skip what lies below the stream's live_from in the catalog.
+//
 // *NotLocalError: `from` lies before what is local; read the rows before it from the
 // bucket, and if that ends before First, again: they were absorbed meanwhile. A shard
 // that was fenced, or whose lease ran out, serves no rows, for some may never enter the
@@ -60,19 +63,33 @@ func (s *shardLog) read(ctx context.Context, stream string, from, to segment.Seq
 		return err
 	}
 	s.index.settle()
-	if err := s.index.scanAll(ctx); err != nil {
+	r := rowReader{index: &s.index, chain: s.chain, stream: stream, from: from, to: to, may: s.unreadableNow}
+	return r.run(ctx, yield)
+}
+
+// rowReader yields a stream's rows in [from, to] from local segments.
+type rowReader struct {
+	index    *index
+	chain    segment.Chain
+	stream   string
+	from, to segment.Seq
+	may      func() error // asked before each frame's rows are given out
+}
+
+func (r *rowReader) run(ctx context.Context, yield func(segment.Row) bool) error {
+	if err := r.index.scanAll(ctx); err != nil {
 		return err
 	}
-	runs, floor := s.index.find(stream, from, to)
-	if from < floor {
-		return &NotLocalError{Chain: s.chain, First: floor}
+	runs, floor := r.index.find(r.stream, r.from, r.to)
+	if r.from < floor {
+		return &NotLocalError{Chain: r.chain, First: floor}
 	}
 	for _, run := range runs {
-		more, err := s.readRun(ctx, stream, run, from, to, yield)
+		more, err := r.segment(ctx, run, yield)
 		if errors.Is(err, wal.ErrNotFound) {
 			// Housekept since it was found: the bucket has it.
-			first, _ := s.index.span()
-			return &NotLocalError{Chain: s.chain, First: first}
+			first, _ := r.index.span()
+			return &NotLocalError{Chain: r.chain, First: first}
 		}
 		if err != nil || !more {
 			return err
@@ -81,10 +98,9 @@ func (s *shardLog) read(ctx context.Context, stream string, from, to segment.Seq
 	return nil
 }
 
-// readRun yields the rows of a stream in one segment. more is false if the reader
-// has enough.
-func (s *shardLog) readRun(ctx context.Context, stream string, run frameRun, from, to segment.Seq, yield func(segment.Row) bool) (more bool, err error) {
-	f, err := s.wal.OpenSegment(run.id)
+// segment yields the rows of one segment. more is false if the reader has enough.
+func (r *rowReader) segment(ctx context.Context, run frameRun, yield func(segment.Row) bool) (more bool, err error) {
+	f, err := r.index.log.OpenSegment(run.id)
 	if err != nil {
 		return false, err
 	}
@@ -93,15 +109,15 @@ func (s *shardLog) readRun(ctx context.Context, stream string, run frameRun, fro
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
-		b, err := readFrame(f, run.id, at, stream)
+		b, err := readFrame(f, run.id, at, r.stream)
 		if err != nil {
 			return false, err
 		}
-		if err := s.unreadableNow(); err != nil {
+		if err := r.may(); err != nil {
 			return false, err
 		}
 		for _, row := range b.Rows {
-			if row.Seq < from || (to != 0 && row.Seq > to) {
+			if row.Seq < r.from || (r.to != 0 && row.Seq > r.to) {
 				continue
 			}
 			if !yield(row) {

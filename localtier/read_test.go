@@ -37,8 +37,13 @@ func TestReadLocal(t *testing.T) {
 			from, to segment.Seq
 			want     string
 		}{
-			{"x", 1, 0, "[1 2 4]"}, {"x", 2, 0, "[2 4]"}, {"x", 2, 3, "[2]"}, {"x", 3, 4, "[4]"},
-			{"x", 5, 0, "[]"}, {"y", 1, 9, "[3]"}, {"z", 1, 0, "[]"},
+			{"x", 1, 0, "[1 2 4]"},
+			{"x", 2, 0, "[2 4]"},
+			{"x", 2, 3, "[2]"},
+			{"x", 3, 4, "[4]"},
+			{"x", 5, 0, "[]"},
+			{"y", 1, 9, "[3]"},
+			{"z", 1, 0, "[]"},
 		} {
 			if got, err := readLocal(t, wr, c.stream, c.from, c.to); err != nil || fmt.Sprint(got) != c.want {
 				t.Errorf("%s from %d to %d: %v, %v; want %s", c.stream, c.from, c.to, got, err, c.want)
@@ -125,5 +130,39 @@ func TestManyStreamsSeal(t *testing.T) {
 	}
 	eventually(t, s, "a slot of few streams is absorbed", func() bool { return s.chainRow().AbsorbedEnd >= 2 })
 	w.mustClose(a)
+	w.checkStored()
+}
+
+// TestReadOnly beside a live owner: durable rows, no writes, nothing changed.
+func TestReadOnly(t *testing.T) {
+	w := newWorld(t, 1)
+	cut, _ := cutOnce(StepBuilt, 1)
+	a := w.open("a", func(o *Options) { o.Cut = cut })
+	w.mustAppend(a, "x", AckLocal, "1", "2")
+	mustSeal(t, a.shards[0])
+	w.mustAppend(a, "x", AckLocal, "3")
+	ro, err := OpenReadOnly(t.Context(), a.shards[0].dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ro.Owner() != a.shards[0].owner || ro.State().Next != 4 {
+		t.Errorf("owner %s, next %d", ro.Owner(), ro.State().Next)
+	}
+	var got []string
+	for row, err := range ro.Read(t.Context(), "x", 2, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(row.Payload))
+	}
+	if fmt.Sprint(got) != "[2 3]" {
+		t.Errorf("%q", got)
+	}
+	if _, err := ro.Append(t.Context(), "x", []segment.Row{{}}, AckLocal); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("%v", err)
+	}
+	w.mustAppend(a, "x", AckLocal, "4")
+	abandon(t, a)
+	w.mustClose(w.open("a"))
 	w.checkStored()
 }

@@ -41,7 +41,7 @@ func (x *index) firstUnscanned() *segmentIndex {
 	return nil
 }
 
-func scanSegment(ctx context.Context, log *wal.Log, id segment.ID) (frames map[string][]frameAt, err error) {
+func scanSegment(ctx context.Context, log segmentOpener, id segment.ID) (frames map[string][]frameAt, err error) {
 	f, err := log.OpenSegment(id)
 	if err != nil {
 		return nil, err

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/strandline/strandline/catalog"
-	"github.com/strandline/strandline/segment"
 	"sync/atomic"
 	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
 
 	"github.com/strandline/strandline/localtier/wal"
 )

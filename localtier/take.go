@@ -117,10 +117,11 @@ func (s *shardLog) refuse(kind, cause error, next string) error {
 	return &ShardError{Chain: s.chain, Dir: s.dir, Doing: "take the chain", Kind: kind, Err: cause, Next: next}
 }
 
-// movedOn says that the chain row changed between a look and the compare-and-set.
+// movedOn says that the chain row changed, or may have, between a look and the
+// compare-and-set: look again.
 func movedOn(err error) bool {
 	var c *catalog.ConflictError
-	return errors.As(err, &c) && (c.Guard == "term" || c.Guard == "owner")
+	return errors.As(err, &c) && (c.Guard == "term" || c.Guard == "owner") || errors.Is(err, catalog.ErrAmbiguous)
 }
 
 // acquireTerm is the compare-and-set on the term, of resume and acquire alike.

@@ -42,10 +42,11 @@ func Open(ctx context.Context, o Options) (*Writer, error) {
 	w := &Writer{opts: o, shards: make(map[segment.Shard]*shardLog), order: o.Shards}
 	bucket := absorb.Bucket{Set: set, Class: o.Topology.Class}
 	opened := make([]*shardLog, len(o.Shards))
+	turns := make(chan struct{}, o.Config.Publishing)
 	var g errgroup.Group // no shared cancel: a half-made fence of one shard is not another's fault
 	for i, shard := range o.Shards {
 		g.Go(func() (err error) {
-			opened[i], err = openShard(ctx, o, bucket, shard)
+			opened[i], err = openShard(ctx, o, bucket, shard, turns)
 			return err
 		})
 	}

@@ -1,0 +1,59 @@
+package localtier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/strandline/strandline/localtier/wal"
+	"github.com/strandline/strandline/segment"
+)
+
+// ErrReadOnly: a write to a directory that was opened for reading.
+var ErrReadOnly = errors.New("opened read-only")
+
+// ReadOnly is a shard directory looked at beside its owner, or after it: it takes no
+// lock, repairs nothing, truncates nothing, and shows the durable rows of the moment
+// it was opened. Whether they are part of the chain's history only the catalog knows.
+type ReadOnly struct {
+	dir   string
+	log   *wal.ReadOnly
+	index index
+}
+
+// OpenReadOnly judges a shard directory as its owner would, and changes nothing. A
+// missing one matches fs.ErrNotExist; damage is a *segment.CorruptionError.
+func OpenReadOnly(ctx context.Context, dir string) (*ReadOnly, error) {
+	r := &ReadOnly{dir: dir}
+	var err error
+	if r.log, err = wal.OpenReadOnly(ctx, dir, wal.Config{}, nil); err != nil {
+		return nil, err
+	}
+	r.index.begin(r.log)
+	return r, nil
+}
+
+// Owner is the writer UUID of the directory.
+func (r *ReadOnly) Owner() segment.UUID { return r.log.Identity().Writer }
+
+// State says where the log stood when it was opened.
+func (r *ReadOnly) State() wal.State { return r.log.State() }
+
+// Append refuses.
+func (r *ReadOnly) Append(context.Context, string, []segment.Row, Ack) (Result, error) {
+	return Result{}, fmt.Errorf("append to %s: %w: write to the owner of its shard", r.dir, ErrReadOnly)
+}
+
+// Read yields a stream's local rows as Writer.Read does.
+func (r *ReadOnly) Read(ctx context.Context, stream string, from, to segment.Seq) iter.Seq2[segment.Row, error] {
+	return func(yield func(segment.Row, error) bool) {
+		reader := rowReader{
+			index: &r.index, chain: r.log.State().Start.Chain, stream: stream, from: from, to: to,
+			may: func() error { return nil },
+		}
+		if err := reader.run(ctx, func(row segment.Row) bool { return yield(row, nil) }); err != nil {
+			yield(segment.Row{}, err)
+		}
+	}
+}
