@@ -117,7 +117,7 @@ func (s *Server) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("opening the log of a %s server: %w", s.Kind, err)
 	}
-	defer log.Close() // the process has its own descriptor
+	defer func() { _ = log.Close() }() // the process has its own descriptor, and we wrote nothing
 	cmd := exec.Command(s.binary, s.arguments()...)
 	cmd.Env = s.environment()
 	cmd.Dir = s.dir

@@ -152,7 +152,9 @@ func prefixes(t *testing.T, open Opener, to Target) {
 		}
 	}
 	want := [][]string{
-		{"inner/k2/x", "k0/x"}, {"k1/x"}, {"k2/x"},
+		{"inner/k2/x", "k0/x"},
+		{"k1/x"},
+		{"k2/x"},
 		{"k3/x", "one/inner/k2/x", "one/k0/x", "one1/k1/x"},
 	}
 	for i, d := range drivers {

@@ -40,7 +40,6 @@ type script struct {
 
 	mu       sync.Mutex
 	requests []*http.Request
-	bodies   [][]byte
 }
 
 // newScript serves answer for every request after the one of Open.

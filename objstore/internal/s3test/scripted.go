@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/strandline/strandline/objstore"
 )
@@ -42,10 +41,14 @@ func noAnswer(t *testing.T, open Opener) {
 				t.Errorf("%d requests for one attempt", s.count())
 			}
 
-			s = newScript(t, open, silent)
-			brief, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-			defer cancel()
-			check(t, c.do(brief, s.driver), byOutcome(c))
+			// The caller gives up once the store has the request.
+			waiting, giveUp := context.WithCancel(ctx)
+			defer giveUp()
+			s = newScript(t, open, func(w http.ResponseWriter, r *http.Request) {
+				giveUp()
+				silent(w, r)
+			})
+			check(t, c.do(waiting, s.driver), byOutcome(c))
 
 			ended, cancel := context.WithCancel(ctx)
 			cancel()
@@ -55,8 +58,14 @@ func noAnswer(t *testing.T, open Opener) {
 				t.Error("a request after the context had ended")
 			}
 
+			// With the kept connections gone, the next call finds nobody.
 			s.server.CloseClientConnections()
-			s.server.Listener.Close()
+			if err := s.driver.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.server.Listener.Close(); err != nil {
+				t.Fatal(err)
+			}
 			check(t, c.do(ctx, s.driver), objstore.ErrUnavailable)
 		})
 	}

@@ -100,7 +100,7 @@ func keyError(full, code, message string, space Space) error {
 	case "":
 		code = "an error without a code"
 	}
-	kind, hint := kindOfCode(Delete, code)
+	hint, kind := kindOfCode(Delete, code)
 	if kind == nil {
 		kind = objstore.ErrUnavailable // the store says that it did not delete this key
 	}

@@ -76,7 +76,7 @@ func Confirm(key string, get func(objstore.Range) (io.ReadCloser, objstore.Info,
 	case errors.Is(err, objstore.ErrRange):
 		return objstore.Info{}, &objstore.Error{
 			Op: string(Head), Key: key, Kind: objstore.ErrUnavailable,
-			Err: fmt.Errorf("it was absent and is an empty object now: ask again: %w", err),
+			Err: errors.New("it was absent and is an empty object now: ask again"),
 		}
 	default:
 		return objstore.Info{}, err

@@ -100,11 +100,12 @@ func Meta(h http.Header) map[string]string {
 }
 
 // CheckMeta refuses metadata that would not come back as it was: names and values
-// are headers, and the libraries treat what is not ASCII differently.
+// are headers, and the libraries treat what is not ASCII differently. Names come back
+// in lower case.
 func CheckMeta(meta map[string]string) error {
 	for name, value := range meta {
-		if name == "" || name != strings.ToLower(name) || !visible(name) || strings.ContainsAny(name, " :") {
-			return fmt.Errorf("metadata name %q: lower-case ASCII without spaces", name)
+		if name == "" || !visible(name) || strings.ContainsAny(name, " :") {
+			return fmt.Errorf("metadata name %q: printable ASCII without spaces", name)
 		}
 		if !visible(value) || value != strings.TrimSpace(value) {
 			return fmt.Errorf("metadata %s: its value must be printable ASCII without spaces around it", name)

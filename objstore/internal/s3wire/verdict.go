@@ -47,7 +47,7 @@ func (ex *Exchange) judge(err error) (kind, cause error) {
 	case ex.bad != nil && ex.code == "":
 		return ex.unknown(), ex.bad
 	}
-	kind, hint := ex.judgeAnswer()
+	hint, kind := ex.judgeAnswer()
 	answer := &Answer{Status: ex.status, Code: ex.code, Message: ex.message, RequestID: ex.requestID, Hint: hint}
 	if ex.status < http.StatusMultipleChoices && ex.code == "" {
 		// A proper answer of success that the library could not read.
@@ -65,100 +65,100 @@ func (ex *Exchange) unknown() error {
 }
 
 // judgeAnswer decides on the code first and on the status only without one.
-func (ex *Exchange) judgeAnswer() (kind error, hint string) {
+func (ex *Exchange) judgeAnswer() (hint string, kind error) {
 	switch {
 	case ex.status == http.StatusPreconditionFailed || ex.code == "PreconditionFailed":
 		if ex.IfNoneMatch {
-			return objstore.ErrExists, ""
+			return "", objstore.ErrExists
 		}
-		return objstore.ErrPrecondition, ""
+		return "", objstore.ErrPrecondition
 	case ex.IfMatch && ex.code == "NoSuchKey" && ex.Op.mutates():
 		// Replacing what is not there: the condition did not hold.
-		return objstore.ErrPrecondition, ""
+		return "", objstore.ErrPrecondition
 	}
-	if kind, hint := kindOfCode(ex.Op, ex.code); kind != nil {
-		return kind, hint
+	if hint, kind := kindOfCode(ex.Op, ex.code); kind != nil {
+		return hint, kind
 	}
 	return ex.judgeStatus()
 }
 
-func (ex *Exchange) judgeStatus() (kind error, hint string) {
+func (ex *Exchange) judgeStatus() (hint string, kind error) {
 	if ex.status < http.StatusMultipleChoices {
-		return ex.unknown(), "" // an error inside a 200, of a code that we do not know
+		return "", ex.unknown() // an error inside a 200, of a code that we do not know
 	}
 	switch ex.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return objstore.ErrDenied, "check the credentials and what they may do in this bucket"
+		return "check the credentials and what they may do in this bucket", objstore.ErrDenied
 	case http.StatusConflict:
-		return objstore.ErrConflict, ""
+		return "", objstore.ErrConflict
 	case http.StatusRequestedRangeNotSatisfiable:
-		return objstore.ErrRange, ""
+		return "", objstore.ErrRange
 	case http.StatusTooManyRequests:
-		return objstore.ErrUnavailable, ""
+		return "", objstore.ErrUnavailable
 	case http.StatusInsufficientStorage:
-		return objstore.ErrNoSpace, "make room in the store"
+		return "make room in the store", objstore.ErrNoSpace
 	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		return objstore.ErrUnsupported, ""
+		return "", objstore.ErrUnsupported
 	case http.StatusServiceUnavailable:
 		if ex.code != "" {
-			return objstore.ErrUnavailable, "" // the store itself refused
+			return "", objstore.ErrUnavailable // the store itself refused
 		}
-		return ex.unknown(), "" // a proxy's: the store behind it may have acted
+		return "", ex.unknown() // a proxy's: the store behind it may have acted
 	case http.StatusNotFound:
 		// Not a verdict about the key: a store says NoSuchKey. This is a proxy's page,
 		// or a code that we do not know.
-		return ex.unknown(), "the answer does not say what was not found: check the endpoint"
+		return "the answer does not say what was not found: check the endpoint", ex.unknown()
 	case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect, http.StatusFound:
-		return objstore.ErrInvalid, "the bucket is elsewhere: check region and endpoint"
+		return "the bucket is elsewhere: check region and endpoint", objstore.ErrInvalid
 	}
 	if ex.status >= http.StatusInternalServerError {
-		return ex.unknown(), ""
+		return "", ex.unknown()
 	}
-	return objstore.ErrInvalid, ""
+	return "", objstore.ErrInvalid
 }
 
 // kindOfCode is the table of S3 error codes, as AWS, MinIO and versitygw use them.
-// nil: the code alone does not decide.
-func kindOfCode(op Op, code string) (kind error, hint string) {
+// A nil kind: the code alone does not decide.
+func kindOfCode(op Op, code string) (hint string, kind error) {
 	switch code {
 	case "NoSuchKey":
-		return objstore.ErrNotFound, ""
+		return "", objstore.ErrNotFound
 	case "NoSuchUpload":
-		return objstore.ErrNotFound, "the upload was completed or aborted"
+		return "the upload was completed or aborted", objstore.ErrNotFound
 	case "NoSuchBucket":
-		return objstore.ErrInvalid, "create the bucket, or correct the store's URL"
+		return "create the bucket, or correct the store's URL", objstore.ErrInvalid
 	case "ConditionalRequestConflict", "OperationAborted", "ExistingObjectIsDirectory", "ObjectParentIsFile":
-		return objstore.ErrConflict, ""
+		return "", objstore.ErrConflict
 	case "InvalidRange":
-		return objstore.ErrRange, ""
+		return "", objstore.ErrRange
 
 	case "RequestTimeTooSkewed":
-		return objstore.ErrDenied, "this machine's clock and the store's differ by more than 15 minutes: set the clock"
+		return "this machine's clock and the store's differ by more than 15 minutes: set the clock", objstore.ErrDenied
 	case "AccessDenied", "SignatureDoesNotMatch", "InvalidAccessKeyId", "XAdminUserNotFound", "ExpiredToken",
 		"InvalidToken", "InvalidSecurity", "AccountProblem", "AllAccessDisabled", "InvalidObjectState", "AuthorizationQueryParametersError":
-		return objstore.ErrDenied, "check the credentials and what they may do in this bucket"
+		return "check the credentials and what they may do in this bucket", objstore.ErrDenied
 	case "AuthorizationHeaderMalformed", "PermanentRedirect", "IllegalLocationConstraintException":
-		return objstore.ErrInvalid, "check region and endpoint"
+		return "check region and endpoint", objstore.ErrInvalid
 
 	// Refused by the store, in its own words: nothing was applied.
 	case "SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "Throttling", "ThrottlingException",
 		"RequestLimitExceeded", "RequestThrottled", "TooManyRequests", "Busy", "RequestTimeout", "XMinioServerNotInitialized":
-		return objstore.ErrUnavailable, ""
+		return "", objstore.ErrUnavailable
 	// The bytes changed or were cut on the way; the store did not take them.
 	case "BadDigest", "InvalidDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch", "IncompleteBody":
-		return objstore.ErrUnavailable, "the bytes changed on the way: if it stays so, check the network and this machine's memory"
+		return "the bytes changed on the way: if it stays so, check the network and this machine's memory", objstore.ErrUnavailable
 
 	case "XMinioStorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded":
-		return objstore.ErrNoSpace, "make room in the store"
+		return "make room in the store", objstore.ErrNoSpace
 	case "NotImplemented", "MethodNotAllowed", "APINotSupported":
-		return objstore.ErrUnsupported, ""
+		return "", objstore.ErrUnsupported
 	case "InternalError":
 		if op.mutates() {
-			return objstore.ErrAmbiguous, ""
+			return "", objstore.ErrAmbiguous
 		}
-		return objstore.ErrUnavailable, ""
+		return "", objstore.ErrUnavailable
 	}
-	return nil, ""
+	return "", nil
 }
 
 // judgeSilence is for a request that was begun and not answered.
@@ -170,11 +170,11 @@ func (ex *Exchange) judgeSilence(err error) (kind, cause error) {
 	// No connection was had, so nothing can have arrived.
 	var (
 		cert *tls.CertificateVerificationError
-		x509 x509.UnknownAuthorityError
+		auth x509.UnknownAuthorityError
 		rec  tls.RecordHeaderError
 	)
 	switch {
-	case errors.As(err, &cert), errors.As(err, &x509):
+	case errors.As(err, &cert), errors.As(err, &auth):
 		return objstore.ErrDenied, hinted(cause, "the store's certificate is not trusted: name its authority with ca=FILE")
 	case errors.As(err, &rec), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return objstore.ErrInvalid, hinted(cause, "the store does not speak TLS here: use tls=false or an http endpoint")
