@@ -1,0 +1,161 @@
+package rules
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// TestComposeParses holds the compose file to what it must say: pinned images,
+// health checks, and commands that the binary has.
+func TestComposeParses(t *testing.T) {
+	var file struct {
+		Services map[string]struct {
+			Image       string
+			Build       string
+			Command     []string
+			Healthcheck map[string]any
+			DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
+			Ports       []string
+			Volumes     []string
+		}
+		Volumes map[string]any
+	}
+	if err := yaml.Unmarshal(read(t, "docker-compose.yml"), &file); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Services) < 2 {
+		t.Fatalf("%d services", len(file.Services))
+	}
+	for name, s := range file.Services {
+		if (s.Image == "") == (s.Build == "") {
+			t.Errorf("%s: give image or build", name)
+		}
+		if s.Image != "" && !regexp.MustCompile(`:[^:]*\d`).MatchString(s.Image) {
+			t.Errorf("%s: image %s is not pinned to a version", name, s.Image)
+		}
+		for dependency := range s.DependsOn {
+			if _, ok := file.Services[dependency]; !ok {
+				t.Errorf("%s depends on %s, which is no service", name, dependency)
+			}
+		}
+		for _, p := range s.Ports {
+			if !strings.HasPrefix(p, "127.0.0.1:") {
+				t.Errorf("%s: port %s is published beyond loopback, without authentication", name, p)
+			}
+		}
+		for _, v := range s.Volumes {
+			volume, _, _ := strings.Cut(v, ":")
+			if _, ok := file.Volumes[volume]; !ok {
+				t.Errorf("%s: volume %s is not declared", name, volume)
+			}
+		}
+	}
+	up := file.Services["strandline"].Command
+	if len(up) == 0 || !slices.Contains(subcommands(t), up[0]) {
+		t.Errorf("the service runs %v, which is no subcommand", up)
+	}
+	for _, arg := range up[1:] {
+		flag, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		if !hasFlag(t, flag) {
+			t.Errorf("the service gives --%s, which no command has", flag)
+		}
+	}
+}
+
+// TestREADMECommands: every command line in the README names a subcommand and
+// flags that exist, and every make target stands in the Makefile.
+func TestREADMECommands(t *testing.T) {
+	text := string(read(t, "README.md"))
+	known := subcommands(t)
+	lines := regexp.MustCompile(`(?m)(?:go run \./cmd/strandline|\| strandline) ([a-z]+)`).FindAllStringSubmatch(text, -1)
+	if len(lines) < 4 {
+		t.Fatalf("only %d command lines found in the README", len(lines))
+	}
+	for _, m := range lines {
+		if !slices.Contains(known, m[1]) {
+			t.Errorf("the README runs %q, which is no subcommand", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile("--([a-z][a-z-]+)").FindAllStringSubmatch(text, -1) {
+		if m[1] != "build" && !hasFlag(t, m[1]) { // of docker compose
+			t.Errorf("the README names --%s, which no command has", m[1])
+		}
+	}
+	makefile := string(read(t, "Makefile"))
+	for _, m := range regexp.MustCompile("make ([a-z]+)").FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(makefile, "\n"+m[1]+":") {
+			t.Errorf("the README runs make %s, which is no target", m[1])
+		}
+	}
+}
+
+// TestArchitectureNamesFiles: a file that docs/architecture.md names exists.
+func TestArchitectureNamesFiles(t *testing.T) {
+	text := string(read(t, "docs/architecture.md"))
+	room := ""
+	for _, m := range regexp.MustCompile("`([a-z/]+\\.go|[a-z]+(?:/[a-z]+)*)`").FindAllStringSubmatch(text, -1) {
+		name := m[1]
+		if !strings.HasSuffix(name, ".go") {
+			if info, err := os.Stat(filepath.Join(root, name)); err == nil && info.IsDir() {
+				room = name
+			}
+			continue
+		}
+		_, asRoom := os.Stat(filepath.Join(root, room, name))
+		_, asPath := os.Stat(filepath.Join(root, name))
+		if asRoom != nil && asPath != nil {
+			t.Errorf("docs/architecture.md names %s in %s, which does not exist", name, room)
+		}
+	}
+}
+
+// TestCIRunsTheREADMEsTests: CI and the README give one command.
+func TestCIRunsTheREADMEsTests(t *testing.T) {
+	if !strings.Contains(string(read(t, ".ci/run")), "make test") || !strings.Contains(string(read(t, "README.md")), "make test") {
+		t.Error("make test is not what both .ci/run and the README run")
+	}
+}
+
+// subcommands are the names in the binary's source: each file declares its own.
+func subcommands(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, m := range regexp.MustCompile(`(?m)^\s+Use:\s+"([a-z]+)`).FindAllStringSubmatch(commandSource(t), -1) {
+		names = append(names, m[1])
+	}
+	if len(names) < 8 {
+		t.Fatalf("found only the subcommands %v", names)
+	}
+	return names
+}
+
+func hasFlag(t *testing.T, name string) bool {
+	t.Helper()
+	return regexp.MustCompile(`Var\([^\n]*"` + regexp.QuoteMeta(name) + `"`).MatchString(commandSource(t))
+}
+
+func commandSource(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, file := range goFiles(t) {
+		if strings.HasPrefix(file, "cmd/strandline/") && !strings.HasSuffix(file, "_test.go") {
+			all.Write(read(t, file))
+		}
+	}
+	return all.String()
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
