@@ -2,6 +2,7 @@ package localtier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -37,6 +38,49 @@ func TestSweepBucket(t *testing.T) {
 			faultstore.Sweep(t, faultstore.SweepOptions{Forms: forms, Sticky: sticky}, func(t *testing.T, f *faultstore.Injector) {
 				w := newWorldOn(t, 1, f.Wrap)
 				publishUnder(t, w, f.Hit, f.Heal, nil)
+			})
+		})
+	}
+}
+
+// TestSweepBucketCrash: the process loses the bucket for good at the i-th call, and a
+// new process goes on.
+func TestSweepBucketCrash(t *testing.T) {
+	forms := []faultstore.Form{faultstore.FormCrash, faultstore.FormCrashAfter}
+	faultstore.Sweep(t, faultstore.SweepOptions{Forms: forms}, func(t *testing.T, f *faultstore.Injector) {
+		w := newWorldOn(t, 1, f.Wrap)
+		publishUnder(t, w, f.Hit, f.Heal, nil)
+	})
+}
+
+// TestSweepTakeover: an empty directory takes the chain of an owner that left a slot
+// standing unabsorbed, while a call to the bucket fails.
+func TestSweepTakeover(t *testing.T) {
+	forms := []faultstore.Form{faultstore.FormNotApplied, faultstore.FormAnswerLost, faultstore.FormCrash, faultstore.FormCrashAfter}
+	for _, sticky := range []bool{false, true} {
+		t.Run(fmt.Sprintf("sticky=%v", sticky), func(t *testing.T) {
+			faultstore.Sweep(t, faultstore.SweepOptions{Forms: forms, Sticky: sticky}, func(t *testing.T, f *faultstore.Injector) {
+				w := newWorld(t, 1)
+				cut, at := cutOnce(StepPlaced, 2)
+				a := w.open("a", func(o *Options) { o.Cut = cut })
+				w.mustAppend(a, "x", AckShared, "one")
+				w.mustAppend(a, "x", AckLocal, "two")
+				mustSeal(t, a.shards[0])
+				<-at // position 2 stands and is not absorbed
+				abandon(t, a)
+				w.set = objstore.Set{newStore(t, f.Wrap(w.mem))}
+				b, err := w.tryOpen("b", steal)
+				if err != nil {
+					if !f.Hit() {
+						t.Fatal(err)
+					}
+					f.Heal()
+					b = w.open("b", steal)
+				}
+				f.Heal()
+				w.mustAppend(b, "x", AckShared, "three")
+				w.mustClose(b)
+				w.checkStored()
 			})
 		})
 	}
@@ -262,4 +306,29 @@ func TestK41(t *testing.T) {
 	w.mustAppend(again, "s", AckShared, "four")
 	w.mustClose(again)
 	w.checkStored("two")
+}
+
+// TestFullDiskAtWrite: a write that finds the disk full is taken back; its rows were
+// not acknowledged, and once there is room appends go on without a restart, no seq lost.
+func TestFullDiskAtWrite(t *testing.T) {
+	w := newWorld(t, 1)
+	disk := &sickFS{FS: osFS()}
+	clock := &handClock{t: time.Now()}
+	a := w.open("a", func(o *Options) { o.Config.WAL.FS = disk; o.Now = clock.now })
+	w.mustAppend(a, "s", AckLocal, "one")
+	disk.full.Store(true)
+	if err := w.append(a, "s", AckLocal, "two"); !errors.Is(err, ErrBackpressure) {
+		t.Fatalf("%v", err)
+	}
+	if err := w.append(a, "s", AckLocal, "three"); !errors.Is(err, ErrBackpressure) {
+		t.Fatalf("right after: %v", err)
+	}
+	disk.full.Store(false)
+	clock.advance(2 * stallPause)
+	w.mustAppend(a, "s", AckLocal, "four")
+	if got, err := readLocal(t, a, "s", 1, 0); err != nil || fmt.Sprint(got) != "[one four]" {
+		t.Errorf("%q, %v", got, err)
+	}
+	w.mustClose(a)
+	w.checkStored()
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -19,6 +21,7 @@ func osFS() wal.FS { return wal.OSFS(false) }
 type sickFS struct {
 	wal.FS
 	sick atomic.Bool
+	full atomic.Bool
 }
 
 var errSick = errors.New("input/output error")
@@ -38,6 +41,13 @@ func (f *sickFS) OpenWrite(name string) (wal.File, error) {
 type sickFile struct {
 	wal.File
 	fs *sickFS
+}
+
+func (f *sickFile) WriteAt(p []byte, off int64) (int, error) {
+	if f.fs.full.Load() {
+		return 0, syscall.ENOSPC
+	}
+	return f.File.WriteAt(p, off)
 }
 
 func (f *sickFile) Sync() error {
@@ -72,4 +82,22 @@ func (c *awayCatalog) AbsorbSlot(ctx context.Context, a catalog.Absorb) (catalog
 		return catalog.Absorbed{}, err
 	}
 	return c.Catalog.AbsorbSlot(ctx, a)
+}
+
+// handClock moves when told to.
+type handClock struct {
+	mu sync.Mutex
+	t  time.Time
+}
+
+func (c *handClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+func (c *handClock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
 }
