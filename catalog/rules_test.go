@@ -21,8 +21,13 @@ func TestEffectiveLiveFrom(t *testing.T) {
 		watermark segment.Seq
 		want      segment.Pos
 	}{
-		{pos(0, 0), 0, pos(0, 0)}, {pos(1, 50), 0, pos(1, 50)}, {pos(0, 0), 9, pos(2, 10)},
-		{pos(1, 50), 9, pos(2, 10)}, {pos(2, 10), 9, pos(2, 10)}, {pos(2, 11), 9, pos(2, 11)}, {pos(3, 1), 9, pos(3, 1)},
+		{pos(0, 0), 0, pos(0, 0)},
+		{pos(1, 50), 0, pos(1, 50)},
+		{pos(0, 0), 9, pos(2, 10)},
+		{pos(1, 50), 9, pos(2, 10)},
+		{pos(2, 10), 9, pos(2, 10)},
+		{pos(2, 11), 9, pos(2, 11)},
+		{pos(3, 1), 9, pos(3, 1)},
 	} {
 		if got := EffectiveLiveFrom(x.live, c, x.watermark); got != x.want {
 			t.Errorf("live_from %s, watermark %d: got %s, want %s", x.live, x.watermark, got, x.want)

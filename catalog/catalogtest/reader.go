@@ -25,10 +25,17 @@ func testPlan(t *testing.T, open Open) {
 		first, refs int
 		more        bool
 	}{
-		{"all", 0, 0, 0, 1, 5, false}, {"inside a ref", 7, 0, 0, 6, 4, false}, {"first row of one", 11, 0, 0, 11, 3, false},
-		{"last row of one", 9, 0, 0, 6, 4, false}, {"between two", 10, 0, 0, 11, 3, false}, {"up to inside", 1, 12, 0, 1, 3, false},
-		{"up to between", 1, 10, 0, 1, 2, false}, {"one row", 8, 8, 0, 6, 1, false}, {"beyond the tip", 30, 0, 0, 0, 0, false},
-		{"a page", 0, 0, 2, 1, 2, true}, {"a page that is all", 16, 0, 2, 16, 2, false},
+		{"all", 0, 0, 0, 1, 5, false},
+		{"inside a ref", 7, 0, 0, 6, 4, false},
+		{"first row of one", 11, 0, 0, 11, 3, false},
+		{"last row of one", 9, 0, 0, 6, 4, false},
+		{"between two", 10, 0, 0, 11, 3, false},
+		{"up to inside", 1, 12, 0, 1, 3, false},
+		{"up to between", 1, 10, 0, 1, 2, false},
+		{"one row", 8, 8, 0, 6, 1, false},
+		{"beyond the tip", 30, 0, 0, 0, 0, false},
+		{"a page", 0, 0, 2, 1, 2, true},
+		{"a page that is all", 16, 0, 2, 16, 2, false},
 	} {
 		r := catalog.PlanRequest{Stream: "a", Limit: c.limit}
 		if c.from > 0 {

@@ -1,0 +1,119 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// RemoveIntent forgets a burned key that nobody can derive any more (03 §8 step 4).
+func (d *DB) RemoveIntent(ctx context.Context, key string) (removed bool, err error) {
+	err = d.write(ctx, "RemoveIntent", func(t *tx) error {
+		if err := t.checkKinds("RemoveIntent"); err != nil {
+			return err
+		}
+		in, err := t.intent(key)
+		if err != nil {
+			return err
+		}
+		if in == nil {
+			removed = true
+			return nil
+		}
+		if in.State != catalog.IntentBurned {
+			return catalog.Conflict("RemoveIntent", "state of "+key, catalog.IntentBurned, in.State)
+		}
+		again := in.Changed.Add(catalog.BurnDelay)
+		derivable := true
+		if !t.now.Before(again) {
+			again = t.now.Add(catalog.BurnDelay)
+			if derivable, err = t.derivable(key); err != nil {
+				return err
+			}
+		}
+		if removed = !derivable; removed {
+			return t.dropIntent(key)
+		}
+		return t.arm(catalog.DutyOrphan, key, in.Class, again.Sub(t.now))
+	})
+	if err != nil {
+		return false, err
+	}
+	return removed, nil
+}
+
+// derivable says whether a job might come to this key again. Of keys whose shape
+// nothing here derives, nobody knows: they stay.
+func (t *tx) derivable(key string) (bool, error) {
+	k, err := segment.ParseKey(key)
+	switch {
+	case err != nil:
+		return true, nil //nolint:nilerr // an unknown shape is kept, not an error
+	case k.Kind == segment.KeyStream:
+		return t.streamKeyDerivable(k)
+	case k.Kind == segment.KeyPack:
+		return t.packKeyDerivable(k)
+	}
+	return true, nil
+}
+
+func (t *tx) streamKeyDerivable(k segment.Key) (bool, error) {
+	streams, err := t.streamsOfKey(k)
+	if err != nil {
+		return true, err
+	}
+	for _, id := range streams {
+		at, err := t.refs(selectRefs+"WHERE r.stream = ? AND r.epoch = ? AND r.first = ?", id, k.Chain.Epoch, int64(k.First))
+		if err != nil {
+			return true, err
+		}
+		if len(at) == 1 && catalog.StreamKeyDerivable(k, &at[0].Ref, at[0].LiveFrom) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// streamsOfKey: a long name stands in the key as its hash only.
+func (t *tx) streamsOfKey(k segment.Key) (ids []int64, err error) {
+	where, arg := "name = ?", k.Stream
+	if k.Stream == "" {
+		where, arg = "hash = ? AND hash <> ''", k.StreamHash
+	}
+	err = t.query("SELECT id, name FROM stream WHERE "+where, func(scan scanFunc) error {
+		var id int64
+		var name string
+		err := scan(&id, &name)
+		if k.IsOf(name) {
+			ids = append(ids, id)
+		}
+		return err
+	}, arg)
+	return ids, err
+}
+
+func (t *tx) packKeyDerivable(k segment.Key) (bool, error) {
+	row, err := t.chain(k.Chain)
+	if errors.Is(err, catalog.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	// All revisions of a range begin with its bare key.
+	bare := segment.PackKey(k.Chain, k.ID, k.LastID, 0)
+	var others []segment.Key
+	err = t.query("SELECT key FROM object WHERE key >= ? AND key < ?", func(scan scanFunc) error {
+		var s string
+		if err := scan(&s); err != nil {
+			return err
+		}
+		if o, err := segment.ParseKey(s); err == nil {
+			others = append(others, o)
+		}
+		return nil
+	}, bare, bare+"\x7f")
+	return catalog.PackKeyDerivable(k, &row, others), err
+}
