@@ -418,7 +418,7 @@ func TestSweepWholeAuditorEveryCallFails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two hundred tiers")
 	}
-	audittest.Sweep(t, []audittest.Form{audittest.AnswerLost, audittest.Crash}, func(t *testing.T, f *audittest.Faults) {
+	audittest.SweepMixed(t, audittest.AllForms(), func(t *testing.T, f *audittest.Faults) {
 		x := newTier(t)
 		x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400}, audittest.Write{Stream: "t", Rows: 1, Size: 8})
 		f.Start()

@@ -45,12 +45,14 @@ func judgeClock(s clockState, r reading, grace time.Duration) (clockState, strin
 	return s.verdict(r.after)
 }
 
-// judgeStore holds the time that the store gave a write against the database's
-// right after it. It is pure.
-func judgeStore(s clockState, store, database, now time.Time, grace time.Duration) (clockState, string) {
-	if skew := database.Sub(store).Abs(); skew > clockTolerance(grace)+storeResolution {
+// write is the time that the store gave a write, and the database's around it.
+type write struct{ store, before, after time.Time }
+
+// judgeStore holds the store's clock against the database's. It is pure.
+func judgeStore(s clockState, w write, now time.Time, grace time.Duration) (clockState, string) {
+	if skew := max(w.store.Sub(w.after), w.before.Sub(w.store)); skew > clockTolerance(grace)+storeResolution {
 		s.heldUntil = now.Add(grace)
-		s.why = fmt.Sprintf("the store's clock says %s, the database's %s", store.UTC().Format(time.RFC3339), database.UTC().Format(time.RFC3339))
+		s.why = fmt.Sprintf("the store's clock says %s, the database's %s", w.store.UTC().Format(time.RFC3339), w.after.UTC().Format(time.RFC3339))
 	}
 	return s.verdict(now)
 }

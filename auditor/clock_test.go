@@ -60,7 +60,11 @@ func TestJudgeStore(t *testing.T) {
 		store, database float64
 		held            bool
 	}{{0, 0, false}, {0, 300.9, false}, {300.9, 0, false}, {0, 302, true}, {302, 0, true}} {
-		s, why := judgeStore(clockState{}, at(c.store), at(c.database), at(50), grace)
+		slow := write{at(c.store), at(c.database - 400), at(c.database + 400)}
+		if _, why := judgeStore(clockState{}, slow, at(50), grace); why != "" {
+			t.Errorf("a slow write is taken for a skew: %s", why)
+		}
+		s, why := judgeStore(clockState{}, write{at(c.store), at(c.database), at(c.database)}, at(50), grace)
 		if (why != "") != c.held {
 			t.Errorf("store %v, database %v: held %q, want %v", c.store, c.database, why, c.held)
 		}
@@ -88,8 +92,14 @@ func TestConfigValidate(t *testing.T) {
 		t.Error(err)
 	}
 	for _, c := range []Config{
-		{Interval: -1}, {Lease: time.Millisecond}, {Batch: 1001}, {Concurrency: -1}, {Backoff: 2, BackoffMax: 1},
-		{SweepEvery: -1}, {ConsumerHoldMax: -1}, {Duties: []string{"retention"}},
+		{Interval: -1},
+		{Lease: time.Millisecond},
+		{Batch: 1001},
+		{Concurrency: -1},
+		{Backoff: 2, BackoffMax: 1},
+		{SweepEvery: -1},
+		{ConsumerHoldMax: -1},
+		{Duties: []string{"retention"}},
 	} {
 		if c.Validate() == nil {
 			t.Errorf("%+v was accepted", c)

@@ -33,7 +33,7 @@ func (a *Auditor) trimOne(ctx context.Context, m catalog.Marker) error {
 	a.ledger.count(name, "slots deleted", r.Deleted)
 	a.ledger.count(name, "slots condemned", r.Condemned)
 	if !r.StoreTime.IsZero() {
-		err = errors.Join(err, a.guard.observeStore(ctx, r.StoreTime, r.DatabaseTime))
+		err = errors.Join(err, a.guard.observeStore(ctx, r.StoreTime, r.Before, r.After))
 	}
 	if err != nil {
 		return err

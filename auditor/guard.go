@@ -54,18 +54,19 @@ func (g *guard) allow(ctx context.Context) (why string, err error) {
 	return why, g.say(ctx, held, why, grace)
 }
 
-// observeStore holds the store's clock against the database's.
-func (g *guard) observeStore(ctx context.Context, store, database time.Time) error {
+// observeStore holds the time that the store gave a write against the database's
+// around it.
+func (g *guard) observeStore(ctx context.Context, store, before, after time.Time) error {
 	settings, err := g.cat.Settings(ctx)
 	if err != nil {
 		return err
 	}
-	grace := settings.ReadGrace.Deleting(database, catalog.DefaultReadGrace)
+	grace := settings.ReadGrace.Deleting(after, catalog.DefaultReadGrace)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	held := g.state.heldUntil
 	var why string
-	g.state, why = judgeStore(g.state, store, database, g.clock(), grace)
+	g.state, why = judgeStore(g.state, write{store, before, after}, g.clock(), grace)
 	return g.say(ctx, held, why, grace)
 }
 

@@ -2,6 +2,7 @@ package reap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -98,7 +99,11 @@ func (t *Trimmer) deleteStrays(ctx context.Context, class segment.Class, seen ma
 	if len(keys) == 0 {
 		return nil
 	}
-	var err error
-	r.Deleted, err = t.deleteKeys(ctx, class, keys)
-	return err
+	results, err := t.del.Keys(ctx, class, keys)
+	for _, res := range results {
+		if res.Err == nil {
+			r.Deleted++
+		}
+	}
+	return errors.Join(err, failures(results))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/internal/audittest"
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/faultstore"
 	"github.com/strandline/strandline/objstore/memstore"
 	"github.com/strandline/strandline/orphan"
 	"github.com/strandline/strandline/reap"
@@ -379,4 +380,25 @@ func TestSweepCondemnSlotsEveryCallFails(t *testing.T) {
 		x.RunDry()
 		x.MustBeClean()
 	})
+}
+
+// K35 for slots: the cursor goes up to the first slot that would not go.
+func TestK35TrimGoesUpToTheFirstFailedSlot(t *testing.T) {
+	x := condemned(t, 4)
+	broken := true
+	third := segment.SlotKey(x.Chain, 3)
+	driver := faultstore.Wrap(x.Mem, func(faultstore.Call) faultstore.Fault {
+		if !broken {
+			return faultstore.Fault{}
+		}
+		return faultstore.Fault{Kind: faultstore.DeleteFails, Err: objstore.ErrDenied, Keys: func(key string) bool { return key == third }}
+	})
+	rep, err := roomsOn(x, x.Open(driver), x.DB).trimOnce()
+	if !errors.Is(err, objstore.ErrDenied) || rep.Deleted != 2 || chainRow(x).Trimmed != 3 || !slices.Equal(x.Slots(), []string{third}) {
+		t.Fatalf("%+v (%v), row %+v, slots %v", rep, err, chainRow(x), x.Slots())
+	}
+	broken = false
+	x.Clock.Advance(time.Minute)
+	x.RunDry()
+	x.MustBeClean()
 }

@@ -31,9 +31,9 @@ type TrimReport struct {
 	Deleted   int // slots gone from every bucket of the set
 	Condemned int // slots condemned by this run
 	Chain     catalog.ChainRow
-	// StoreTime is the store's clock at this run's write of the head, DatabaseTime
-	// the catalog's right after it; zero without a write.
-	StoreTime, DatabaseTime time.Time
+	// StoreTime is the store's clock at this run's write of the head, Before and After
+	// are the catalog's around it; zero without a write.
+	StoreTime, Before, After time.Time
 }
 
 // TrimCatalog is what the slots' check needs of the catalog.
@@ -147,36 +147,43 @@ func (t *Trimmer) deleteDue(ctx context.Context, at place, r *TrimReport) error 
 			}
 			headWritten = true
 		}
-		if err := t.deleteSlots(ctx, at.class, right); err != nil {
-			return err
+		gone, derr := t.deleteSlots(ctx, at.class, right)
+		if gone == 0 {
+			return derr
 		}
 		// Crash here: absent slots at and above trimmed; deleting them again is fine.
-		if r.Chain, err = t.cat.AdvanceTrim(ctx, at.chain, right.from, right.to); err != nil {
-			return fmt.Errorf("trimmed: %w", err) // K12: no further delete follows
+		row, err := t.cat.AdvanceTrim(ctx, at.chain, right.from, right.from+segment.ID(gone))
+		if err != nil {
+			return errors.Join(derr, fmt.Errorf("trimmed: %w", err)) // K12: no further delete follows
 		}
-		r.Deleted += int(right.to - right.from)
+		r.Chain = row
+		r.Deleted += gone
+		if derr != nil {
+			return derr
+		}
 	}
 }
 
-// deleteSlots deletes what the right covers from every bucket of the set.
-func (t *Trimmer) deleteSlots(ctx context.Context, class segment.Class, right slotRight) error {
-	_, err := t.deleteKeys(ctx, class, right.keys())
-	return err
+// deleteSlots deletes what the right covers from every bucket of the set. It says
+// how many are gone from the right's begin on: the cursor goes up to the first
+// that is not, and the others are deleted again.
+func (t *Trimmer) deleteSlots(ctx context.Context, class segment.Class, right slotRight) (gone int, err error) {
+	results, err := t.del.Keys(ctx, class, right.keys())
+	for gone < len(results) && results[gone].Err == nil {
+		gone++
+	}
+	return gone, errors.Join(err, failures(results))
 }
 
-// deleteKeys deletes and counts; each key that failed is in the error.
-func (t *Trimmer) deleteKeys(ctx context.Context, class segment.Class, keys []string) (int, error) {
-	results, err := t.del.Keys(ctx, class, keys)
-	errs := []error{err}
-	gone := 0
+// failures joins what a bulk delete says of single keys.
+func failures(results []objstore.DeleteResult) error {
+	var errs []error
 	for _, res := range results {
 		if res.Err != nil {
 			errs = append(errs, fmt.Errorf("delete %s: %w", res.Key, res.Err))
-			continue
 		}
-		gone++
 	}
-	return gone, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // conclude is step 3.
@@ -207,15 +214,19 @@ func (t *Trimmer) conclude(ctx context.Context, m catalog.Marker, store HeadStor
 
 // writeHead brings the head up to the row, and notes both clocks.
 func (t *Trimmer) writeHead(ctx context.Context, store HeadStore, chain segment.Chain, r *TrimReport) error {
+	before, err := t.cat.Now(ctx)
+	if err != nil {
+		return err
+	}
 	written, err := WriteHead(ctx, store, t.cat, chain)
 	if err != nil || written.IsZero() {
 		return err
 	}
-	now, err := t.cat.Now(ctx)
+	after, err := t.cat.Now(ctx)
 	if err != nil {
 		return err
 	}
-	r.StoreTime, r.DatabaseTime = written, now
+	r.StoreTime, r.Before, r.After = written, before, after
 	return nil
 }
 

@@ -144,27 +144,39 @@ func (f *Faults) Driver(d objstore.Driver) objstore.Driver {
 func Sweep(t *testing.T, forms []Form, scenario func(t *testing.T, f *Faults)) {
 	t.Helper()
 	for _, form := range forms {
-		hits := 0
-		for i := 1; ; i++ {
-			f := &Faults{Pick: func(n int, _ string) Form {
-				if n == i {
-					return form
-				}
-				return Fine
-			}}
-			if !t.Run(fmt.Sprintf("%s/%d", form, i), func(t *testing.T) { scenario(t, f) }) {
-				t.Fatalf("%s: call %d (%s)", form, i, f.Hit())
-			}
-			if f.Hit() == "" {
-				break
-			}
-			hits++
-		}
-		if hits == 0 {
-			t.Fatalf("%s: no fault was hit", form)
-		}
-		t.Logf("%s: each of %d calls failed once", form, hits)
+		sweep(t, string(form), func(int) Form { return form }, scenario)
 	}
+}
+
+// SweepMixed is Sweep for long scenarios: each call fails once, in the forms by
+// turns.
+func SweepMixed(t *testing.T, forms []Form, scenario func(t *testing.T, f *Faults)) {
+	t.Helper()
+	sweep(t, "mixed", func(i int) Form { return forms[i%len(forms)] }, scenario)
+}
+
+func sweep(t *testing.T, name string, form func(i int) Form, scenario func(t *testing.T, f *Faults)) {
+	t.Helper()
+	hits := 0
+	for i := 1; ; i++ {
+		f := &Faults{Pick: func(n int, _ string) Form {
+			if n == i {
+				return form(i)
+			}
+			return Fine
+		}}
+		if !t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) { scenario(t, f) }) {
+			t.Fatalf("%s: call %d (%s)", name, i, f.Hit())
+		}
+		if f.Hit() == "" {
+			break
+		}
+		hits++
+	}
+	if hits == 0 {
+		t.Fatalf("%s: no fault was hit", name)
+	}
+	t.Logf("%s: each of %d calls failed once", name, hits)
 }
 
 // Cut is the Pick that crashes right after the n-th call for which match says yes.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -60,7 +61,7 @@ func New(t testing.TB, opt memstore.Options) *Tier {
 	x.Mem = memstore.New(opt)
 	x.Store = x.Open(x.Mem)
 	x.Classes = objstore.Classes{string(segment.ClassStandard): {x.Store}}
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "catalog.db"), Create: true, Clock: x.Clock.Now, CacheBytes: 4 << 20})
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(memDir(t), "catalog.db"), Create: true, Clock: x.Clock.Now, CacheBytes: 4 << 20})
 	x.Must(err)
 	x.DB = db
 	t.Cleanup(func() {
@@ -70,6 +71,21 @@ func New(t testing.TB, opt memstore.Options) *Tier {
 	x.seed()
 	x.Clock.around = x.lookAtRefs
 	return x
+}
+
+// memDir is a directory in memory where there is one: durability is not what these
+// tests are about, and a sweep opens hundreds of catalogs.
+func memDir(t testing.TB) string {
+	const shm = "/dev/shm"
+	if dir, err := os.MkdirTemp(shm, "audittest-"); err == nil {
+		t.Cleanup(func() {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Error(err)
+			}
+		})
+		return dir
+	}
+	return t.TempDir()
 }
 
 func (x *Tier) seed() {
