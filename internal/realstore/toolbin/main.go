@@ -1,8 +1,5 @@
 //go:build unix
 
-// Command toolbin prints the path of a pinned tool, built if need be:
-//
-//	$(go run ./internal/realstore/toolbin golangci-lint) run
 package main
 
 import (
