@@ -19,7 +19,7 @@ import (
 func isUnavailable(err error) bool { return errors.Is(err, catalog.ErrUnavailable) }
 func isReadOnly(err error) bool    { return errors.Is(err, catalog.ErrReadOnly) }
 
-// break_ runs a statement behind the catalog's back.
+// breakRow runs a statement behind the catalog's back.
 func breakRow(t *testing.T, d *DB, q string, args ...any) {
 	t.Helper()
 	if err := d.write(context.Background(), "break", func(t *tx) error { return t.exec(q, args...) }); err != nil {
