@@ -387,6 +387,49 @@ func TestLeaseLost(t *testing.T) {
 	w.checkStored()
 }
 
+// TestStalledPastLease: a process that stalls between fsync and answer does not
+// acknowledge what another may own by then.
+func TestStalledPastLease(t *testing.T) {
+	w := newWorld(t, 1)
+	clock := &handClock{t: time.Now()}
+	disk := &sickFS{FS: osFS(), syncing: make(chan struct{}), goOn: make(chan struct{})}
+	a := w.open("a", func(o *Options) { o.Now = clock.now; o.Config.WAL.FS = disk })
+	w.mustAppend(a, "s", AckLocal, "one")
+	disk.stall.Store(true)
+	got := make(chan error, 1)
+	go func() { got <- w.append(a, "s", AckLocal, "two") }()
+	<-disk.syncing
+	disk.stall.Store(false)
+	clock.advance(2 * time.Hour)
+	close(disk.goOn)
+	if err := <-got; !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("%v", err)
+	}
+	w.mustClose(a)
+	w.checkStored("two")
+}
+
+// TestOldCopyOfTheDirectory: the same writer by its IDENTITY, and yet it does not
+// continue the chain. It is not resumed, and nothing of it is touched.
+func TestOldCopyOfTheDirectory(t *testing.T) {
+	w := newWorld(t, 1)
+	a := w.open("a")
+	w.mustAppend(a, "s", AckLocal, "one")
+	w.crash(a, "a", "copy")
+	a = w.open("a")
+	w.mustAppend(a, "s", AckShared, "two")
+	w.mustClose(a)
+	term := w.chain(0).Term
+	if _, err := w.tryOpen("copy", steal); !errors.Is(err, ErrLeftover) || !strings.Contains(err.Error(), "aside") {
+		t.Errorf("%v", err)
+	}
+	if got := w.chain(0).Term; got != term {
+		t.Errorf("the refused start took term %d", got)
+	}
+	w.mustClose(w.open("a"))
+	w.checkStored()
+}
+
 // TestAckAfterLease: by an operator's choice they go on.
 func TestAckAfterLease(t *testing.T) {
 	w := newWorld(t, 1)

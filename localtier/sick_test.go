@@ -22,6 +22,9 @@ type sickFS struct {
 	wal.FS
 	sick atomic.Bool
 	full atomic.Bool
+
+	stall         atomic.Bool // the next Sync says so on syncing and waits for goOn
+	syncing, goOn chan struct{}
 }
 
 var errSick = errors.New("input/output error")
@@ -51,6 +54,10 @@ func (f *sickFile) WriteAt(p []byte, off int64) (int, error) {
 }
 
 func (f *sickFile) Sync() error {
+	if f.fs.stall.Load() {
+		f.fs.syncing <- struct{}{}
+		<-f.fs.goOn
+	}
 	if f.fs.sick.Load() {
 		return errSick
 	}
