@@ -78,4 +78,3 @@ func BenchmarkSettle(b *testing.B) {
 		})
 	}
 }
-

@@ -89,7 +89,7 @@ func nothing(failed []failure) error {
 
 // note records corruption where an operator looks. Transient faults are not news.
 func (m *mover) note(ctx context.Context, key string, err error) {
-	if !segment.IsStructural(err) || errors.Is(err, objstore.ErrAmbiguous) {
+	if ctx.Err() != nil || !segment.IsStructural(err) || errors.Is(err, objstore.ErrAmbiguous) {
 		return
 	}
 	m.Logger.Error("settle met corruption; nothing was swapped", "key", key, "error", err)

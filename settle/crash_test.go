@@ -2,9 +2,11 @@ package settle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -141,8 +143,20 @@ func TestCrashTable(t *testing.T) {
 			after: "the multipart upload's complete, before the commit", w: crashAt("complete", 1),
 			sees: func(t *testing.T, x *tier) { x.stands(t, large, true, true) },
 			then: func(t *testing.T, x *tier) {
-				// The crashed job's upload id is still on the intent: it stays for the judge.
+				// The crashed job's upload id is still on the intent: it stays for the judge,
+				// which finds a ref that names the key and relieves it.
 				x.stands(t, large, true, true)
+				x.clock.advance(2 * time.Hour)
+				ms, err := x.db.MarkersOf(t.Context(), catalog.DutyOrphan, "", 10)
+				must(t, err)
+				for _, m := range ms {
+					v, _, err := x.db.CondemnIntent(t.Context(), m.MarkerRef)
+					must(t, err)
+					if v != catalog.Named {
+						t.Fatalf("the judge says %q of %s", v, m.ID)
+					}
+				}
+				x.stands(t, large, false, true)
 			},
 		},
 		{
@@ -152,6 +166,7 @@ func TestCrashTable(t *testing.T) {
 					t.Fatalf("refs %v, %d markers", x.kinds(), x.markers())
 				}
 			},
+			then: trimCheckArmed,
 		},
 		{
 			after: "arming the trim-check with the resolve, before the lease ends", w: crashAt("ResolveSettled", 1),
@@ -160,13 +175,7 @@ func TestCrashTable(t *testing.T) {
 					t.Fatalf("%d markers", x.markers())
 				}
 			},
-			then: func(t *testing.T, x *tier) {
-				ms, err := x.db.MarkersOf(t.Context(), catalog.DutyTrimCheck, "", 10)
-				must(t, err)
-				if len(ms) != 1 {
-					t.Fatalf("trim-check markers: %+v", ms)
-				}
-			},
+			then: trimCheckArmed,
 		},
 		{
 			after: "one member's commit, before the others'", w: crashAt("CommitRewrite", 1),
@@ -196,6 +205,15 @@ func TestCrashTable(t *testing.T) {
 				row.then(t, x)
 			}
 		})
+	}
+}
+
+// trimCheckArmed: the sources' watcher stands.
+func trimCheckArmed(t *testing.T, x *tier) {
+	ms, err := x.db.MarkersOf(t.Context(), catalog.DutyTrimCheck, "", 10)
+	must(t, err)
+	if len(ms) != 1 {
+		t.Fatalf("trim-check markers: %+v", ms)
 	}
 }
 
@@ -424,5 +442,63 @@ func TestLeaseKeepsASecondSettlerAway(t *testing.T) {
 	x.clock.advance(time.Minute)
 	if rep := x.once(x.settler(now())); rep.Resolved != 1 {
 		t.Fatalf("report %+v", rep)
+	}
+}
+
+// A batch that lost its lease stops by itself.
+func TestHeartbeatEndsTheBatchOfALostLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, lost := context.WithCancelCause(t.Context())
+		cat := &takenOver{after: 3}
+		l := &lease{cat: cat, length: time.Minute, clock: time.Now}
+		start := time.Now()
+		l.hold(ctx, lost)
+		if !errors.Is(context.Cause(ctx), errLeaseLost) || time.Since(start) != time.Minute {
+			t.Fatalf("cause %v after %v and %d renewals", context.Cause(ctx), time.Since(start), cat.n)
+		}
+	})
+}
+
+type takenOver struct{ n, after int }
+
+func (c *takenOver) LeaseDuty(context.Context, catalog.Holder, time.Duration) error {
+	if c.n++; c.n >= c.after {
+		return catalog.Conflict("LeaseDuty", "lease", "free", "another's")
+	}
+	return nil
+}
+
+func (c *takenOver) ReleaseDuty(context.Context, catalog.Holder) error { return nil }
+
+// A cancelled ctx starts no mutation, whenever it comes; the next pass converges.
+func TestCancelledPassStartsNoMutation(t *testing.T) {
+	for _, at := range []string{"Window", "Announce", "get", "upload-part", "complete", "CommitRewrite"} {
+		t.Run(at, func(t *testing.T) {
+			x := smallParts(t)
+			x.scene()
+			ctx, cancel := context.WithCancel(t.Context())
+			w := &world{}
+			var once sync.Once
+			var begun []string
+			w.hook = func(call string, after bool) {
+				if call == at && after {
+					once.Do(cancel)
+				} else if ctx.Err() != nil && !after {
+					begun = append(begun, call)
+				}
+			}
+			_, err := x.settlerOn(x.multipart(w.driver(x.mem)), &faulty{x.db, w}, serial()).RunOnce(ctx, x.chain, "settler-1")
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("error %v", err)
+			}
+			for _, call := range begun {
+				// Parts were on their way already; aborts publish nothing.
+				if call != "upload-part" && call != "abort" && call != "get" && call != "head" && call != "Now" && call != "Settings" && call != "Window" {
+					t.Errorf("%s begun after the end of ctx (%v)", call, begun)
+				}
+			}
+			w.heal()
+			x.converge()
+		})
 	}
 }

@@ -4,11 +4,14 @@
 //	Window of standing slots            policy.go   a pure plan: which streams get
 //	      |                                         objects of their own, which share a pack
 //	  1 announce   the output's intent   announce.go
-//	  2 read       the live spans        read.go, fetch.go
+//	  2 read       the live spans        read.go, fetch.go (each source once)
 //	  3 assemble   one upload            assemble.go, encode.go
 //	  4 publish    create-once           publish.go, describe.go (what is durable)
 //	  5 commit     swap the refs         commit.go
 //	  6 resolve    the duty's markers    resolve.go
+//
+// RunOnce (settler.go) is one batch of one chain under its lease (lease.go); mover.go
+// runs its jobs side by side, each through the steps above, a step a line.
 //
 // A job is one output object with its members (streams) and their runs of refs.
 // The mover knows nothing of the policy: pack-merge, tail-fill and gc make jobs

@@ -215,7 +215,7 @@ func (it *item) rawBytes() (n int64) {
 func join(raw, b []byte) []byte {
 	n := len(raw)
 	if len(b) > 0 && cap(raw) >= n+len(b) && &raw[n : n+1][0] == &b[0] {
-		return raw[: n+len(b)]
+		return raw[:n+len(b)]
 	}
 	return append(raw, b...)
 }

@@ -88,8 +88,11 @@ func (l *lease) release(ctx context.Context) error {
 // answer was lost, and calling it again finds out.
 func again(ctx context.Context, verb func() error) error {
 	for try := 1; ; try++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // a cancelled ctx starts no mutation
+		}
 		err := verb()
-		if !errors.Is(err, catalog.ErrAmbiguous) || try == maxTries || ctx.Err() != nil {
+		if !errors.Is(err, catalog.ErrAmbiguous) || try == maxTries {
 			return err
 		}
 	}

@@ -118,8 +118,16 @@ func TestConfigValidate(t *testing.T) {
 		t.Fatalf("defaults: %v", err)
 	}
 	for _, c := range []Config{
-		{StreamObjectMin: segment.ChunkRawMax + 1}, {BatchMax: -1}, {Lease: time.Millisecond}, {Backoff: time.Hour, BackoffMax: time.Minute},
-		{FetchBytes: -1}, {WorkBytes: -1}, {Workers: -1}, {Outputs: -1}, {Fetches: -1}, {Writer: strings.Repeat("v", segment.MaxWriterVersion+1)},
+		{StreamObjectMin: segment.ChunkRawMax + 1},
+		{BatchMax: -1},
+		{Lease: time.Millisecond},
+		{Backoff: time.Hour, BackoffMax: time.Minute},
+		{FetchBytes: -1},
+		{WorkBytes: -1},
+		{Workers: -1},
+		{Outputs: -1},
+		{Fetches: -1},
+		{Writer: strings.Repeat("v", segment.MaxWriterVersion+1)},
 	} {
 		if c.Validate() == nil {
 			t.Errorf("accepted %+v", c)

@@ -65,6 +65,9 @@ func (s *Settler) postpone(ctx context.Context, slots []catalog.StandingSlot, ca
 		if why == nil {
 			continue
 		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		in := backoff(s.cfg.Backoff, s.cfg.BackoffMax, slot.Marker.Attempts)
 		s.Logger.Warn("a slot's settle is put off", "chain", slot.Chain.String(), "segment", uint64(slot.ID), "in", in, "cause", why)
 		err := s.Catalog.Postpone(ctx, slot.Marker.MarkerRef, in, cut(why.Error()))

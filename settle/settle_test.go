@@ -132,6 +132,12 @@ func TestLongChunksAreCopiedByTheStore(t *testing.T) {
 	if c.Requests[objstore.OpCopyPart] == 0 || c.BytesIn > 7<<20 {
 		t.Errorf("requests %v, %d bytes in", c.Requests, c.BytesIn)
 	}
+	// I9: PUT-like at most 2 + batches x (1 + stream objects) + parts, GETs at most
+	// slots + footers + parts.
+	parts := c.Requests[objstore.OpCopyPart] + c.Requests[objstore.OpUploadPart]
+	if c.PutLike() > 2+1+1+parts || c.Requests[objstore.OpGet] > 2+parts || c.Requests[objstore.OpHead] > 1 {
+		t.Errorf("requests %v", c.Requests)
+	}
 	if in := x.intents(); len(in) != 0 {
 		t.Errorf("intents stand after all uploads ended: %+v", in)
 	}

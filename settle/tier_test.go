@@ -66,7 +66,9 @@ type tier struct {
 	lax bool
 }
 
-func newTier(t testing.TB) *tier { return newTierOn(t, memstore.Options{MinPart: 5 << 20, MinCopy: 5 << 20}) }
+func newTier(t testing.TB) *tier {
+	return newTierOn(t, memstore.Options{MinPart: 5 << 20, MinCopy: 5 << 20})
+}
 
 func newTierOn(t testing.TB, opt memstore.Options) *tier {
 	t.Helper()
