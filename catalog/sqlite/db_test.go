@@ -368,3 +368,24 @@ func TestAuditBound(t *testing.T) {
 		t.Fatalf("rows %+v %v", rows, err)
 	}
 }
+
+// TestNamedSlotStays: were a slot condemned that a ref names, by a bug or by hand,
+// the last look sees it.
+func TestNamedSlotStays(t *testing.T) {
+	d := openAt(t, filepath.Join(t.TempDir(), "catalog.db"), nil)
+	prepareChain(t, d)
+	absorbN(t, d, 2, 3)
+	ctx := context.Background()
+	breakRow(t, d, "UPDATE chain SET rewritten = 3, condemned = 3, condemned_at = 1")
+	p, err := d.DueSlots(ctx, testChain, 10)
+	if err != nil || !p.Due || len(p.Named) != 6 {
+		t.Fatalf("due %v, %d named, %v", p.Due, len(p.Named), err)
+	}
+	var c *catalog.ConflictError
+	if _, err := d.AdvanceTrim(ctx, testChain, 1, 2); !errors.As(err, &c) || c.Guard != "refs" {
+		t.Fatalf("want a conflict about refs, got %v", err)
+	}
+	if row, err := d.Chain(ctx, testChain); err != nil || row.Trimmed != 1 {
+		t.Fatalf("trimmed %d, %v", row.Trimmed, err)
+	}
+}
