@@ -24,7 +24,10 @@ type cover struct {
 // must agree in rows and row sum, or nothing is swapped: a hole, a short body or
 // another history never gets into the catalog (K8).
 func (m *mover) describe(ctx context.Context, a *announced, d *durable, mem *member, r *run) (catalog.Run, error) {
-	chunks := chunksOf(d.footer, &r.refs[0], r.live[0].First, r.refs[len(r.refs)-1].Last)
+	if err := sameRefs(r, mem.liveFrom); err != nil {
+		return catalog.Run{}, err
+	}
+	chunks := chunksOf(d.footer, &r.refs[0], r.chunks[0].live.First, r.refs[len(r.refs)-1].Last)
 	if len(chunks) == 0 {
 		return catalog.Run{}, errUncovered
 	}
@@ -61,43 +64,77 @@ func chunksOf(f *segment.Footer, of *catalog.Ref, first, last segment.Seq) []seg
 }
 
 // covered is the part of the run up to a row at end, or before it. An end inside a
-// ref needs its rows counted up to there.
+// chunk needs its rows counted up to there.
+//
+// An output that begins inside its first ref, because the head of that is dead, ends
+// with a ref: of such a run the catalog swaps whole ones only. What is left is moved
+// next time.
 func (m *mover) covered(ctx context.Context, mem *member, r *run, end segment.Seq) (cover, error) {
-	c := cover{first: r.live[0].First}
-	for i := range r.refs {
-		ref := &r.refs[i]
-		if ref.Last <= end {
-			c.rows.Add(r.live[i])
-			c.last, c.refs = ref.Last, i+1
-			continue
-		}
-		if r.live[i].First > end {
-			if c.last != end {
-				return c, &segment.CorruptionError{Reason: fmt.Sprintf("stream %q: an object at this key ends at seq %d, where the sources have no row", mem.stream, end)}
+	c := cover{first: r.chunks[0].live.First}
+	cut := c.first > r.refs[0].First
+	var whole cover // up to the last ref covered to its end
+	for i := range r.chunks {
+		s := &r.chunks[i]
+		if s.Last > end {
+			if err := m.coveredIn(ctx, mem, s, end, cut, &c); err != nil {
+				return c, err
 			}
 			break
 		}
-		if r.live[0].First > r.refs[0].First {
-			// The output begins inside its first ref, whose head is dead. Of such a run the
-			// catalog swaps whole refs only; what is left is moved next time.
-			break
+		c.rows.Add(s.live)
+		c.last, c.refs = s.Last, s.of+1
+		if s.Last == r.refs[s.of].Last {
+			whole = c
 		}
-		p, err := m.live(ctx, ref, mem.liveFrom, nil)
-		if err != nil {
-			return c, err
-		}
-		_, head, err := segment.CutRows(p.raw, r.live[i].First, end)
-		if err != nil {
-			return c, segment.InFile(err, ref.Key, 0)
-		}
-		c.rows.Add(head)
-		c.last, c.refs = end, i+1
-		break
+	}
+	if cut {
+		c = whole
 	}
 	if c.refs == 0 {
 		return c, errUncovered
 	}
 	return c, nil
+}
+
+// coveredIn adds the rows up to end of the chunk that end lies in or before.
+func (m *mover) coveredIn(ctx context.Context, mem *member, s *source, end segment.Seq, cut bool, c *cover) error {
+	if s.live.First > end {
+		if c.last != end {
+			return &segment.CorruptionError{Reason: fmt.Sprintf("stream %q: an object at this key ends at seq %d, where the sources have no row", mem.stream, end)}
+		}
+		return nil
+	}
+	if cut {
+		return nil
+	}
+	p, err := m.live(ctx, s, mem.liveFrom, nil)
+	if err != nil {
+		return err
+	}
+	_, head, err := segment.CutRows(p.raw, s.live.First, end)
+	if err != nil {
+		return segment.InFile(err, s.Key, 0)
+	}
+	c.rows.Add(head)
+	c.last, c.refs = end, s.of+1
+	return nil
+}
+
+// sameRefs holds the rows that were read against refs that span several chunks:
+// those of a single one were held against it when it was read.
+func sameRefs(r *run, liveFrom segment.Pos) error {
+	sums := make([]segment.Tally, len(r.refs))
+	for i := range r.chunks {
+		sums[r.chunks[i].of].Add(r.chunks[i].live)
+	}
+	for i := range r.refs {
+		if ref := &r.refs[i]; ref.Chunks > 1 && !straddles(ref, liveFrom) {
+			if err := sameRows(ref, &sums[i]); err != nil {
+				return segment.InFile(err, ref.Key, 0)
+			}
+		}
+	}
+	return nil
 }
 
 // holds counts the object's own rows from first to last. Chunks that lie wholly

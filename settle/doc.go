@@ -14,8 +14,8 @@
 // runs its jobs side by side, each through the steps above, a step a line.
 //
 // A job is one output object with its members (streams) and their runs of refs.
-// The mover knows nothing of the policy: pack-merge, tail-fill and gc make jobs
-// of their own.
+// The mover knows nothing of the policy that made it, nor whether its sources are
+// slots or settled objects.
 //
 // Contract. Every step may be cut and run again: keys are derived, objects are
 // created once, the commit validates or abandons. A member that fails is left out

@@ -22,10 +22,10 @@ type unit struct {
 	items  []item
 }
 
-// item is one chunk of the output: refs of one run joined, or one moved as it is.
+// item is one chunk of the output: sources of one run joined, or one moved as it is.
 type item struct {
 	run      *run
-	from, to int // refs[from:to]
+	from, to int // chunks[from:to]
 	copied   bool
 }
 
@@ -61,8 +61,8 @@ func (m *mover) units(j *job) []unit {
 func (m *mover) items(out []item, mem *member, r *run) []item {
 	var stored, raw int64
 	open := false
-	for i := range r.refs {
-		ref := &r.refs[i]
+	for i := range r.chunks {
+		ref := &r.chunks[i].Ref
 		if m.movesAsIs(ref, mem.liveFrom) {
 			out = append(out, item{r, i, i + 1, true})
 			open = false
@@ -85,7 +85,7 @@ func (u *unit) weight() (n int64) {
 			continue
 		}
 		for i := it.from; i < it.to; i++ {
-			n += it.run.refs[i].Raw
+			n += it.run.chunks[i].Raw
 		}
 	}
 	return n
@@ -164,28 +164,28 @@ func (m *mover) encode(ctx context.Context, u *unit) ([]piece, error) {
 }
 
 func (m *mover) encodeItem(ctx context.Context, mem *member, it *item) (piece, error) {
-	first := &it.run.refs[it.from]
+	first := &it.run.chunks[it.from]
 	if it.copied {
 		src, err := m.sources.await(ctx, first.Key)
 		if err != nil {
 			return piece{}, fmt.Errorf("read %s: %w", first.Key, err)
 		}
-		it.run.live[it.from] = tallyOf(first)
-		return piece{meta: chunkOf(first), copy: &objstore.CopySource{Key: first.Key, ETag: src.etag, Offset: first.Offset, Length: first.Stored}}, nil
+		first.live = tallyOf(&first.Ref)
+		return piece{meta: chunkOf(&first.Ref), copy: &objstore.CopySource{Key: first.Key, ETag: src.etag, Offset: first.Offset, Length: first.Stored}}, nil
 	}
 	room := m.room(it.rawBytes())
 	defer m.spare.Put(room)
 	raw := (*room)[:0]
 	var sum segment.Tally
 	for i := it.from; i < it.to; i++ {
-		ref := &it.run.refs[i]
+		ref := &it.run.chunks[i]
 		p, err := m.live(ctx, ref, mem.liveFrom, raw[len(raw):])
 		if err != nil {
 			return piece{}, err
 		}
-		it.run.live[i] = p.tally
+		ref.live = p.tally
 		if it.to-it.from == 1 && p.stored != nil { // nothing to join, nothing cut: as it is
-			return piece{meta: chunkOf(ref), stored: p.stored}, nil
+			return piece{meta: chunkOf(&ref.Ref), stored: p.stored}, nil
 		}
 		sum.Add(p.tally)
 		raw = join(raw, p.raw)
@@ -206,7 +206,7 @@ func (m *mover) room(n int64) *[]byte {
 
 func (it *item) rawBytes() (n int64) {
 	for i := it.from; i < it.to; i++ {
-		n += it.run.refs[i].Raw
+		n += it.run.chunks[i].Raw
 	}
 	return n
 }

@@ -20,8 +20,8 @@ import (
 type sources struct {
 	classes objstore.Classes
 	dir     string
-	list    []*source
-	byKey   map[string]*source
+	list    []*object
+	byKey   map[string]*object
 
 	mu     sync.Mutex
 	memory int64    // left; mu
@@ -29,8 +29,8 @@ type sources struct {
 	end    int64    // of the spool; mu
 }
 
-// source is one object that the batch reads.
-type source struct {
+// object is one that the batch reads.
+type object struct {
 	store  *objstore.Store
 	key    string
 	want   []span // what passes through this process
@@ -53,7 +53,7 @@ type fetched struct {
 }
 
 func newSources(classes objstore.Classes, cfg *Config) *sources {
-	return &sources{classes: classes, dir: cfg.SpoolDir, byKey: make(map[string]*source), memory: cfg.FetchBytes}
+	return &sources{classes: classes, dir: cfg.SpoolDir, byKey: make(map[string]*object), memory: cfg.FetchBytes}
 }
 
 // add plans one ref. With fetch its bytes will be at hand; without, only the ETag.
@@ -64,7 +64,7 @@ func (s *sources) add(r *catalog.Ref, fetch bool) error {
 		if err != nil {
 			return fmt.Errorf("source %s: %w", r.Key, err)
 		}
-		src = &source{store: set.First(), key: r.Key, ready: make(chan struct{})}
+		src = &object{store: set.First(), key: r.Key, ready: make(chan struct{})}
 		s.byKey[r.Key] = src
 		s.list = append(s.list, src)
 	}
@@ -110,7 +110,7 @@ func (s *sources) fetchAll(ctx context.Context, fetches int) {
 	_ = g.Wait() // its functions return nil: errors are the sources'
 }
 
-func (s *sources) fetch(ctx context.Context, src *source) error {
+func (s *sources) fetch(ctx context.Context, src *object) error {
 	src.ranges = coalesce(src.want)
 	if len(src.ranges) == 0 {
 		info, err := src.store.Head(ctx, src.key) // all of it moves server-side
@@ -173,7 +173,7 @@ func (s *sources) spoolFile() (*os.File, error) {
 }
 
 // await waits until a source is fetched.
-func (s *sources) await(ctx context.Context, key string) (*source, error) {
+func (s *sources) await(ctx context.Context, key string) (*object, error) {
 	src := s.byKey[key]
 	if src == nil {
 		return nil, fmt.Errorf("source %s was not planned", key)

@@ -26,9 +26,19 @@ type member struct {
 // run is refs of one stream, each linked to the one before by prev_last.
 type run struct {
 	refs []catalog.Ref
-	// live is what of each ref's rows moves: the ref's own, or less for one that
-	// straddles live_from. Filled by read; written by one encoder, read after it.
-	live []segment.Tally
+	// chunks are what the refs serve, a chunk each, in order: filled by read.
+	chunks []source
+}
+
+// source is one chunk that rows are read from, as the ref to it alone would be. A
+// ref that spans several chunks of a settled object is one source for each.
+type source struct {
+	catalog.Ref
+	of   int  // refs[of] serves it
+	part bool // of a chunk that its ref covers in part: Rows and RowSum are not known
+	// live is what of its rows moves: all, or less where live_from cuts it. Written by
+	// its one encoder, read after it.
+	live segment.Tally
 }
 
 // runsOf cuts a stream's refs, in order, where they do not link. Refs wholly below
@@ -48,9 +58,6 @@ func runsOf(refs []catalog.Ref, liveFrom segment.Pos) []*run {
 		}
 		runs = append(runs, &run{refs: []catalog.Ref{r}})
 	}
-	for _, r := range runs {
-		r.live = make([]segment.Tally, len(r.refs))
-	}
 	return runs
 }
 
@@ -64,8 +71,8 @@ func (m *member) bytes() (n int64) {
 	return n
 }
 
-// sources calls f with every ref.
-func (m *member) sources(f func(*catalog.Ref)) {
+// each calls f with every ref.
+func (m *member) each(f func(*catalog.Ref)) {
 	for _, r := range m.runs {
 		for i := range r.refs {
 			f(&r.refs[i])

@@ -57,7 +57,7 @@ func (s *Settler) move(ctx context.Context, b batch, deadline time.Duration, lea
 	if err != nil {
 		return nil, err
 	}
-	if err := m.read(b.jobs); err != nil {
+	if err := m.read(ctx, b.jobs); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -19,27 +20,71 @@ func (m *mover) movesAsIs(r *catalog.Ref, liveFrom segment.Pos) bool {
 }
 
 // read is step 2: what the batch needs of its sources, planned before anything is
-// fetched. The refs say where their chunks lie and how they are stored, so that no
-// footer is asked for.
-func (m *mover) read(jobs []*job) error {
+// fetched. A ref to a single chunk says where that lies and how it is stored; only a
+// ref that spans several needs the footer, which is read once for each object.
+func (m *mover) read(ctx context.Context, jobs []*job) error {
+	footers := make(map[string]*segment.Footer)
 	for _, j := range jobs {
 		for _, mem := range j.members {
-			var err error
-			mem.sources(func(r *catalog.Ref) {
-				switch {
-				case err != nil:
-				case r.Chunks != 1:
-					err = fmt.Errorf("ref %s of %q spans %d chunks of %s: the settle policy takes slots only", r.FirstPos(), r.Stream, r.Chunks, r.Key)
-				default:
-					err = m.sources.add(r, !m.movesAsIs(r, mem.liveFrom))
+			for _, r := range mem.runs {
+				if err := m.readRun(ctx, r, mem.liveFrom, footers); err != nil {
+					return err
 				}
-			})
-			if err != nil {
-				return err
 			}
 		}
 	}
 	return nil
+}
+
+func (m *mover) readRun(ctx context.Context, r *run, liveFrom segment.Pos, footers map[string]*segment.Footer) error {
+	r.chunks = make([]source, 0, len(r.refs))
+	for i := range r.refs {
+		if ref := &r.refs[i]; ref.Chunks == 1 {
+			r.chunks = append(r.chunks, source{Ref: *ref, of: i})
+			continue
+		}
+		var err error
+		if r.chunks, err = m.spread(ctx, r.chunks, &r.refs[i], i, footers); err != nil {
+			return err
+		}
+	}
+	r.chunks = slices.DeleteFunc(r.chunks, func(s source) bool { return s.Dead(liveFrom) })
+	for i := range r.chunks {
+		if err := m.sources.add(&r.chunks[i].Ref, !m.movesAsIs(&r.chunks[i].Ref, liveFrom)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spread gives the chunks of a ref to several of them, by the object's footer.
+func (m *mover) spread(ctx context.Context, out []source, r *catalog.Ref, of int, footers map[string]*segment.Footer) ([]source, error) {
+	f := footers[r.Key]
+	if f == nil {
+		set, err := m.Classes.Set(string(r.Class))
+		if err != nil {
+			return nil, fmt.Errorf("source %s: %w", r.Key, err)
+		}
+		if f, _, err = readTail(ctx, set.First(), r.Key); err != nil {
+			return nil, fmt.Errorf("read the footer of %s: %w", r.Key, err)
+		}
+		footers[r.Key] = f
+	}
+	chunks := chunksOf(f, r, r.First, r.Last)
+	if len(chunks) == 0 {
+		return nil, &segment.CorruptionError{File: r.Key, Reason: fmt.Sprintf("no chunk of %q from %s to %s, as its ref says", r.Stream, r.FirstPos(), r.LastPos())}
+	}
+	for _, c := range chunks {
+		s := source{Ref: *r, of: of, part: c.First < r.First || c.Last > r.Last}
+		s.First, s.Last, s.Chunks = max(c.First, r.First), min(c.Last, r.Last), 1
+		s.Offset, s.Stored, s.Raw, s.Codec, s.CRC, s.Sum = c.Offset, c.Stored, c.Raw, c.Codec, c.CRC, c.Sum
+		s.Rows, s.RowSum, s.Bytes, s.MinTime, s.MaxTime = c.Rows, c.RowSum, c.Raw, c.MinTime, c.MaxTime
+		if s.part {
+			s.Bytes = 0 // so that it is never taken for whole
+		}
+		out = append(out, s)
+	}
+	return out, nil
 }
 
 // part is the live rows of one ref: frames, what they hold, and if nothing was cut
@@ -52,27 +97,27 @@ type part struct {
 
 // live reads one ref's rows: verified against the chunk's checksums and the ref's
 // sums (K8), nothing below liveFrom. Raw bytes go into the room of dst if they fit.
-func (m *mover) live(ctx context.Context, r *catalog.Ref, liveFrom segment.Pos, dst []byte) (part, error) {
-	stored, err := m.sources.stored(ctx, r)
+func (m *mover) live(ctx context.Context, r *source, liveFrom segment.Pos, dst []byte) (part, error) {
+	stored, err := m.sources.stored(ctx, &r.Ref)
 	if err != nil {
 		return part{}, fmt.Errorf("read %s: %w", r.Key, err)
 	}
-	c := chunkOf(r)
+	c := chunkOf(&r.Ref)
 	raw, err := segment.DecodeChunkInto(dst, &c, stored)
 	if err != nil {
 		return part{}, segment.InFile(err, r.Key, 0)
 	}
 	p := part{raw: raw}
-	if whole(r) {
+	if whole(&r.Ref) {
 		p.stored = stored
 		p.tally, err = segment.TallyFrames(raw)
 	} else {
 		p.raw, p.tally, err = segment.CutRows(raw, r.First, r.Last)
 	}
-	if err == nil {
-		err = sameRows(r, &p.tally)
+	if err == nil && !r.part {
+		err = sameRows(&r.Ref, &p.tally)
 	}
-	if err == nil && straddles(r, liveFrom) {
+	if err == nil && straddles(&r.Ref, liveFrom) {
 		p.stored = nil
 		p.raw, p.tally, err = segment.CutRows(p.raw, liveFrom.Seq, r.Last)
 	}

@@ -48,7 +48,7 @@ func causes(outs []*outcome) map[string]error {
 	out := make(map[string]error)
 	for _, o := range outs {
 		for _, f := range o.failed {
-			f.member.sources(func(r *catalog.Ref) {
+			f.member.each(func(r *catalog.Ref) {
 				if out[r.Key] == nil {
 					out[r.Key] = fmt.Errorf("stream %q: %w", r.Stream, f.err)
 				}
