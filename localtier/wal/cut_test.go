@@ -126,7 +126,7 @@ func (h *history) check(t *testing.T, r *recorder, about string) {
 // of the unsynced rest reach the disk, every acknowledged row survives, in order,
 // once, and what a replay has shown stays.
 func TestPowerCutsAtRandomMoments(t *testing.T) {
-	seeds := 400
+	seeds := 250
 	if testing.Short() {
 		seeds = 40
 	}

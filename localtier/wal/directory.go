@@ -108,30 +108,36 @@ type sidecars struct {
 	index      *segment.Index // nil if absent or invalid: a cache
 }
 
-func readSidecars(fsys FS, dir string) (s sidecars, err error) {
+// readTruths reads CHECKPOINT and reclaim.json.
+func (s *sidecars) readTruths(fsys FS, dir string) error {
 	var cp segment.Checkpoint
 	ok, err := readSidecar(fsys, dir, segment.CheckpointFile, func(b []byte) (err error) {
 		cp, err = segment.DecodeCheckpoint(b)
 		return err
 	})
 	if err != nil {
-		return s, err
+		return err
 	}
 	if ok {
 		s.checkpoint = &cp
 	}
-	if _, err = readSidecar(fsys, dir, segment.ReclaimFile, func(b []byte) (err error) {
+	_, err = readSidecar(fsys, dir, segment.ReclaimFile, func(b []byte) (err error) {
 		s.reclaim, err = segment.DecodeReclaim(b)
 		return err
-	}); err != nil {
-		return s, err
-	}
-	_, err = readSidecar(fsys, dir, segment.IndexFile, func(b []byte) (err error) {
+	})
+	return err
+}
+
+// readIndex reads index.json. A damaged one is as good as none: a power cut may
+// leave anything of a file that is never fsynced.
+func (s *sidecars) readIndex(fsys FS, dir string) error {
+	_, err := readSidecar(fsys, dir, segment.IndexFile, func(b []byte) (err error) {
 		s.index, err = segment.DecodeIndex(b)
 		return err
 	})
 	if segment.IsStructural(err) {
-		err = nil // a power cut may leave anything of a file that is never fsynced
+		s.index = nil
+		return nil
 	}
-	return s, err
+	return err
 }

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/strandline/strandline/segment"
@@ -25,9 +26,11 @@ func OpenReadOnly(ctx context.Context, dir string, cfg Config, sink Sink) (*Read
 	cfg = cfg.withDefaults()
 	for try := 0; ; try++ {
 		ro, err := openReadOnly(ctx, dir, cfg, sink)
-		// A live writer's housekeeping may unlink what was just listed. Before the
-		// first frame was delivered that is no more than a reason to list again.
-		if err == nil || !vanished(err) || ro.r == nil || ro.r.delivered || try == liveRetries {
+		// A live writer may unlink what was just listed, or go on between two looks,
+		// so that they do not fit together. Before the first frame was delivered
+		// that is no more than a reason to look again.
+		moved := vanished(err) || errors.Is(err, segment.ErrCorrupt)
+		if err == nil || !moved || ro.r == nil || ro.r.delivered || try == liveRetries {
 			if err != nil {
 				return nil, fmt.Errorf("open log %s for reading: %w", dir, err)
 			}

@@ -42,14 +42,17 @@ type recovery struct {
 
 // run judges the directory and delivers what survives.
 func (r *recovery) run(ctx context.Context) error {
-	var err error
-	// Before the files are listed: a live writer's index.json must not be newer
-	// than what is then found of its segments.
-	if r.side, err = readSidecars(r.fs, r.dir); err != nil {
+	// In this order, for a live writer: its index.json must not be newer than what
+	// is then found of its segments, and its CHECKPOINT not older than what its
+	// housekeeping has unlinked by then.
+	if err := r.side.readIndex(r.fs, r.dir); err != nil {
 		return err
 	}
 	ls, err := list(r.fs, r.dir)
 	if err != nil {
+		return err
+	}
+	if err := r.side.readTruths(r.fs, r.dir); err != nil {
 		return err
 	}
 	all, leftovers, err := survey(r.fs, r.dir, ls.segments, r.side.reclaim.Segment)
