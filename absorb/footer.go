@@ -48,6 +48,6 @@ func refOf(c *segment.Chunk, s *segment.Slot, key string, class segment.Class) c
 		Stream: c.Stream, Chain: s.Chain, First: c.First, Last: c.Last,
 		Key: key, Kind: catalog.RefSlot, Class: class, Revision: -1,
 		Chunks: 1, Offset: c.Offset, Stored: c.Stored, Raw: c.Raw, Codec: c.Codec, CRC: c.CRC, Sum: c.Sum,
-		Rows: uint64(c.Rows), RowSum: c.RowSum, Bytes: c.Raw, MinTime: c.MinTime, MaxTime: c.MaxTime,
+		Rows: c.Rows, RowSum: c.RowSum, Bytes: c.Raw, MinTime: c.MinTime, MaxTime: c.MaxTime,
 	}
 }

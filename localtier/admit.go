@@ -16,7 +16,7 @@ const (
 	retryPublish = 2 * time.Second
 	// retryDisk: somebody has to free space.
 	retryDisk = 10 * time.Second
-	// retryLease: the catalog has to answer a renewal.
+	// stallPause is how long appends stay away from a disk that refused a write.
 	stallPause = time.Second
 )
 

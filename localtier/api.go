@@ -7,6 +7,7 @@ import (
 
 	"github.com/strandline/strandline/absorb"
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
@@ -104,4 +105,5 @@ type ShardStatus struct {
 	LastError           string    // of the publisher or the lease; empty after a success
 	LastErrorAt         time.Time
 	LastAbsorbed        time.Time
+	Log                 wal.Metrics // frames, bytes, fsyncs … since it was opened
 }

@@ -18,15 +18,22 @@ func (s *shardLog) flush(ctx context.Context) error {
 	return s.drain(ctx)
 }
 
-// drain waits until no sealed segment is left to publish.
+// drain waits until what is sealed by now is absorbed; rows that arrive meanwhile do
+// not hold it up.
 func (s *shardLog) drain(ctx context.Context) error {
 	p := &s.progress
+	p.mu.Lock()
+	through := p.absorbed
+	if n := len(p.sealed); n > 0 {
+		through = p.sealed[n-1].ID
+	}
+	p.mu.Unlock()
 	for {
 		p.mu.Lock()
-		left, stopped, changed, last := len(p.sealed), p.stopped, p.changed, p.lastErr
+		done, stopped, changed, last := p.absorbed >= through, p.stopped, p.changed, p.lastErr
 		p.mu.Unlock()
 		switch {
-		case left == 0:
+		case done:
 			return nil
 		case stopped != nil:
 			return stopped

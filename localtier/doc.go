@@ -14,15 +14,18 @@
 //
 // The steps, in their order, and the file of each:
 //
-//	open       open.go: directory, recovery, head check; then resume.go (step 0 of
-//	           taking a chain) or acquire.go and fence.go (steps 1 to 3); serve
-//	append     writer.go routes, admit.go refuses, append.go numbers and encodes,
-//	           ack.go answers
-//	publish    publisher.go is the loop; build.go the bundle and its create-once PUT,
-//	           verdict.go what a 412 means, settle.go the absorb and the CHECKPOINT
+//	open       open.go recovers the directory, take.go checks the head and decides:
+//	           resume.go (step 0 of taking a chain), or acquire.go and fence.go (1 to 3)
+//	append     writer.go routes, admit.go refuses, append.go numbers and queues,
+//	           ack.go answers; seal.go seals early for those who wait
+//	publish    publisher.go is the loop; parcel.go the bundle and its create-once PUT,
+//	           verdict.go what a 412 means, and the absorb; finish.go the CHECKPOINT
 //	keep       lease.go, housekeep.go
-//	read       index.go, read.go: rows that the bucket does not have yet
+//	read       index.go, read.go: rows that the bucket does not have yet; readonly.go
 //	end        close.go: seal, publish, absorb, release
+//
+// Who waits for whom: an append for the log's committer, and for `shared` for the
+// publisher; the publisher for bucket and catalog. state.go holds what they share.
 //
 // What an acknowledgement means. AckLocal: the row's frame was fsynced on this
 // disk while the lease was good. AckShared: its slot stands in the bucket and was

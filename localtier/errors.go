@@ -37,8 +37,6 @@ var (
 	ErrRolledBack = errors.New("catalog was rolled back")
 	// ErrLeftover: the directory holds segments that do not continue the chain.
 	ErrLeftover = errors.New("directory does not continue the chain")
-	// ErrIdentity: segments without an IDENTITY, or an IDENTITY that cannot be read.
-	ErrIdentity = errors.New("directory without an identity")
 	// ErrUnpublished: closed with segments that the shared tier does not hold.
 	ErrUnpublished = errors.New("segments left unpublished")
 	// ErrNotLocal: rows below what this directory still has: read them from the bucket.

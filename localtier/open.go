@@ -60,7 +60,7 @@ func openShard(ctx context.Context, o Options, b absorb.Bucket, shard segment.Sh
 	s := newShard(o, b, shard)
 	s.turns = turns
 	if err := s.recover(ctx); err != nil {
-		return nil, s.opening("recover the directory", err)
+		return nil, s.opening("recover the directory", s.tellDamage(ctx, err))
 	}
 	if err := s.take(ctx); err != nil {
 		return nil, errors.Join(s.opening("take the chain", err), s.wal.Close())
@@ -99,6 +99,17 @@ func (s *shardLog) recover(ctx context.Context) error {
 		return errors.Join(err, log.Close())
 	}
 	return nil
+}
+
+// tellDamage records corruption where everybody looks. The shard stays shut either way.
+func (s *shardLog) tellDamage(ctx context.Context, err error) error {
+	if !segment.IsStructural(err) {
+		return err
+	}
+	if aerr := s.catalog.Audit(ctx, "corruption", s.dir, err.Error()); aerr != nil {
+		return errors.Join(err, fmt.Errorf("record it: %w", aerr))
+	}
+	return err
 }
 
 // prepare makes what lies beside the log, and reads what every segment repeats.
