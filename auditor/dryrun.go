@@ -32,6 +32,7 @@ func (a *Auditor) dryDuty(ctx context.Context, d catalog.Duty, now time.Time) er
 	var due []catalog.Marker
 	err := a.markersOf(ctx, d, func(m catalog.Marker) {
 		switch {
+		case m.Due.After(now) && d == catalog.DutySweep: // watches no single object
 		case m.Due.After(now):
 			a.del.Stays(m.Class, m.ID, string(d)+" looks at it at "+m.Due.UTC().Format(time.RFC3339))
 		case len(due) < a.cfg.Batch:

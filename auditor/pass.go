@@ -25,15 +25,8 @@ const (
 func (a *Auditor) pass(ctx context.Context, d duty) (int, error) {
 	name := string(d.name)
 	if d.deletes && !a.cfg.DryRun {
-		why, err := a.guard.allow(ctx)
-		if err != nil {
-			a.fail(d.name, "", err)
+		if ok, err := a.mayDelete(ctx, d.name); !ok {
 			return 0, err
-		}
-		a.ledger.hold(why)
-		if why != "" {
-			a.ledger.keep(name, "clock", 1)
-			return 0, nil
 		}
 	}
 	start, before := a.Clock(), requests(a.Classes)
@@ -64,6 +57,20 @@ func (a *Auditor) pass(ctx context.Context, d duty) (int, error) {
 		}
 	})
 	return worked, err
+}
+
+// mayDelete asks the guard.
+func (a *Auditor) mayDelete(ctx context.Context, d catalog.Duty) (bool, error) {
+	why, err := a.guard.allow(ctx)
+	if err != nil {
+		a.fail(d, "", err)
+		return false, err
+	}
+	a.ledger.hold(why)
+	if why != "" {
+		a.ledger.keep(string(d), "clock", 1)
+	}
+	return why == "", nil
 }
 
 // take leases due markers of a duty. One that came up at the same version again

@@ -6,6 +6,7 @@ import (
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
+	"github.com/strandline/strandline/settle"
 )
 
 // maxBatches bounds how many batches of one chain a pass settles, so that the
@@ -49,7 +50,9 @@ func (a *Auditor) settleChain(ctx context.Context, chain segment.Chain) (int, er
 			return worked, err
 		}
 		if r.Idle != "" {
-			a.ledger.keep(name, r.Idle, 1)
+			if r.Idle != settle.IdleEmpty {
+				a.ledger.keep(name, r.Idle, 1)
+			}
 			return worked, nil
 		}
 		a.ledger.outcome(name, "batch", false)

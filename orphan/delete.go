@@ -55,7 +55,7 @@ func deleteBatch(ctx context.Context, del *Deleter, batch []Right) (dead []Dead,
 	for i, r := range batch {
 		keys[i] = r.key
 	}
-	results, err := del.Keys(ctx, batch[0].class, keys)
+	results, err := del.keys(ctx, batch[0].class, keys)
 	for i, key := range keys {
 		switch {
 		case i < len(results) && results[i].Key == key && results[i].Err == nil:

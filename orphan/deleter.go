@@ -41,11 +41,20 @@ func NewDryRun(classes objstore.Classes) *Deleter { return &Deleter{classes: cla
 // Dry says whether this is the dry form.
 func (d *Deleter) Dry() bool { return d.dry }
 
-// Keys deletes keys from every bucket of class: a key is gone when it is gone
-// everywhere, and absence is fine. There is one result for each key, in order.
-// The caller has proven that nothing wants them: slots by the chain's cursors,
-// settled keys by a Right.
-func (d *Deleter) Keys(ctx context.Context, class segment.Class, keys []string) ([]objstore.DeleteResult, error) {
+// Slots deletes slots from every bucket of class: a key is gone when it is gone
+// everywhere, and absence is fine. There is one result for each key, in order. The
+// caller has proven by the chain's cursors that nothing wants them. It refuses
+// keys that are no slots: settled keys go through Delete and its Rights only.
+func (d *Deleter) Slots(ctx context.Context, class segment.Class, keys []string) ([]objstore.DeleteResult, error) {
+	for _, key := range keys {
+		if k, err := segment.ParseKey(key); err != nil || k.Kind != segment.KeySlot {
+			return nil, fmt.Errorf("%w: %s is no slot: nothing was deleted", objstore.ErrInvalid, key)
+		}
+	}
+	return d.keys(ctx, class, keys)
+}
+
+func (d *Deleter) keys(ctx context.Context, class segment.Class, keys []string) ([]objstore.DeleteResult, error) {
 	if d.dry {
 		return nil, fmt.Errorf("%w: a dry run deletes nothing", objstore.ErrInvalid)
 	}

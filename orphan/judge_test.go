@@ -293,11 +293,28 @@ func TestJudgeDryRun(t *testing.T) {
 	if in := x.Intents(); in[0].State != catalog.IntentStanding || !slices.Contains(x.Keys(), key) {
 		t.Fatal("a dry run changed something")
 	}
-	if _, err := del.Keys(t.Context(), segment.ClassStandard, []string{key}); err == nil {
+	if _, err := del.Slots(t.Context(), segment.ClassStandard, []string{segment.SlotKey(x.Chain, 1)}); err == nil {
 		t.Fatal("a dry Deleter deleted")
 	}
 	x.Clock.Advance(time.Minute)
 	x.RunDry()
+}
+
+// A settled key has one way to die: no Deleter takes it without a Right.
+func TestDeleterTakesSettledKeysByRightOnly(t *testing.T) {
+	x := newTier(t)
+	x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400})
+	x.RunDry()
+	before := x.Keys()
+	for _, k := range append(before, "no/key/of/ours") {
+		if _, err := orphan.NewDeleter(x.Classes).Slots(t.Context(), segment.ClassStandard, []string{segment.SlotKey(x.Chain, 1), k}); !errors.Is(err, objstore.ErrInvalid) {
+			t.Errorf("%s: %v, want a refusal", k, err)
+		}
+	}
+	dead, failed := orphan.Delete(t.Context(), orphan.NewDeleter(x.Classes), []orphan.Right{{}})
+	if len(dead) != 0 || len(failed) != 1 || !slices.Equal(before, x.Keys()) {
+		t.Errorf("the zero Right: %v dead, %v failed", dead, failed)
+	}
 }
 
 // K17: killed at each point; no leak after the grace.

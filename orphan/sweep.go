@@ -79,15 +79,20 @@ func (s *Sweeper) RunOnce(ctx context.Context) (SweepReport, error) {
 		return r, err
 	}
 	old := now.Add(-settings.OrphanGrace.Deleting(now, catalog.DefaultOrphanGrace))
+	chains, err := s.chains(ctx)
+	if err != nil {
+		return r, err
+	}
+	seen := view{now: now, old: old, chains: chains}
 	var aborts []strayUpload
 	var orphans []strayKey
 	for class, set := range s.classes {
 		for _, store := range set {
-			a, err := s.seeUploads(ctx, store, old, &r)
+			a, err := s.seeUploads(ctx, store, seen, &r)
 			if err != nil {
 				return r, err
 			}
-			o, err := s.seeKeys(ctx, store, segment.Class(class), old, &r)
+			o, err := s.seeKeys(ctx, store, segment.Class(class), seen, &r)
 			if err != nil {
 				return r, err
 			}
@@ -95,6 +100,19 @@ func (s *Sweeper) RunOnce(ctx context.Context) (SweepReport, error) {
 		}
 	}
 	return r, s.act(ctx, aborts, orphans, &r)
+}
+
+// view is what a sweep holds the buckets against. The chains are read before the
+// buckets are listed.
+type view struct {
+	now, old time.Time // what is younger than old is not judged
+	chains   map[segment.Chain]catalog.ChainRow
+}
+
+// publishing says whether a living owner may be at work on the slot at k.
+func (v view) publishing(k segment.Key) bool {
+	row, ok := v.chains[k.Chain]
+	return ok && k.Kind == segment.KeySlot && k.ID >= row.AbsorbedEnd && v.now.Before(row.LeaseEnd)
 }
 
 type strayUpload struct {
@@ -108,7 +126,7 @@ type strayKey struct {
 }
 
 // seeUploads lists without a prefix and filters: MinIO lists nothing for a partial one.
-func (s *Sweeper) seeUploads(ctx context.Context, store *objstore.Store, old time.Time, r *SweepReport) ([]strayUpload, error) {
+func (s *Sweeper) seeUploads(ctx context.Context, store *objstore.Store, seen view, r *SweepReport) ([]strayUpload, error) {
 	ups, err := store.ListUploads(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("sweep uploads of %s: %w", store.Name(), err)
@@ -116,15 +134,16 @@ func (s *Sweeper) seeUploads(ctx context.Context, store *objstore.Store, old tim
 	var out []strayUpload
 	for _, u := range ups {
 		r.Uploads++
-		if _, err := segment.ParseKey(u.Key); err != nil {
+		k, err := segment.ParseKey(u.Key)
+		if err != nil {
 			r.Unknown++
 			r.found(Found{store.Name(), u.Key, 0, "an unfinished upload to a key of unknown shape"})
 			continue
 		}
-		_, err := s.cat.Intent(ctx, u.Key)
+		_, err = s.cat.Intent(ctx, u.Key)
 		switch {
-		case err == nil || u.Initiated.After(old):
-			r.Skipped++ // the judge's, or too young to tell
+		case err == nil || u.Initiated.After(seen.old) || seen.publishing(k):
+			r.Skipped++ // the judge's, too young to tell, or its owner's
 		case errors.Is(err, catalog.ErrNotFound):
 			out = append(out, strayUpload{store, u})
 		default:

@@ -69,6 +69,29 @@ func TestSweepAbortsUnwatchedUploadsAndReportsKeys(t *testing.T) {
 	}
 }
 
+// A living owner's upload of a slot is its own; once the lease is over it is a stray.
+func TestSweepLeavesTheOwnersUploads(t *testing.T) {
+	x := newTier(t)
+	x.Slot(audittest.Write{Stream: "s", Rows: 5, Size: 40})
+	for _, id := range []segment.ID{1, 2} { // below and at absorbed_end
+		_, err := x.Mem.CreateUpload(t.Context(), segment.SlotKey(x.Chain, id), nil)
+		x.Must(err)
+	}
+	for _, c := range []struct {
+		later   time.Duration
+		aborted int
+	}{{audittest.OrphanGrace, 1}, {audittest.OwnerLease, 1}} {
+		x.Clock.Advance(c.later)
+		rep, err := sweeper(x, false).RunOnce(t.Context())
+		x.Must(err)
+		if rep.Aborts.Aborted != c.aborted {
+			t.Fatalf("after %v: %+v, want %d aborted", c.later, rep, c.aborted)
+		}
+	}
+	x.RunDry()
+	x.MustBeClean()
+}
+
 // K15: with --sweep an unwatched settled object dies by the two phases; unknown
 // shapes are never touched.
 func TestK15SweepReclaimsBySettledKeysOnly(t *testing.T) {

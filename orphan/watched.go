@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/objstore"
@@ -13,11 +12,7 @@ import (
 
 // seeKeys lists a bucket and returns the settled keys that nothing watches. All
 // other unwatched or unknown keys are only reported.
-func (s *Sweeper) seeKeys(ctx context.Context, store *objstore.Store, class segment.Class, old time.Time, r *SweepReport) ([]strayKey, error) {
-	chains, err := s.chains(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Sweeper) seeKeys(ctx context.Context, store *objstore.Store, class segment.Class, seen view, r *SweepReport) ([]strayKey, error) {
 	var out []strayKey
 	for info, err := range store.List(ctx, "", "") {
 		if err != nil {
@@ -30,7 +25,7 @@ func (s *Sweeper) seeKeys(ctx context.Context, store *objstore.Store, class segm
 			r.found(Found{store.Name(), info.Key, info.Size, "a key of unknown shape: not ours to touch"})
 			continue
 		}
-		reason, err := s.unwatched(ctx, k, info, chains, old)
+		reason, err := s.unwatched(ctx, k, info, seen)
 		if err != nil {
 			return nil, fmt.Errorf("sweep %s: %w", info.Key, err)
 		}
@@ -46,31 +41,31 @@ func (s *Sweeper) seeKeys(ctx context.Context, store *objstore.Store, class segm
 	return out, nil
 }
 
-func (s *Sweeper) chains(ctx context.Context) (map[segment.Chain]bool, error) {
+func (s *Sweeper) chains(ctx context.Context) (map[segment.Chain]catalog.ChainRow, error) {
 	rows, err := s.cat.Chains(ctx)
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[segment.Chain]bool, len(rows))
+	known := make(map[segment.Chain]catalog.ChainRow, len(rows))
 	for i := range rows {
-		known[rows[i].Chain] = true
+		known[rows[i].Chain] = rows[i]
 	}
 	return known, nil
 }
 
 // unwatched says why nothing watches a key, or "". Each shape has its one owner
 // (K15); a slot below trimmed is the stray duty's.
-func (s *Sweeper) unwatched(ctx context.Context, k segment.Key, info objstore.Info, chains map[segment.Chain]bool, old time.Time) (string, error) {
+func (s *Sweeper) unwatched(ctx context.Context, k segment.Key, info objstore.Info, seen view) (string, error) {
 	switch k.Kind {
 	case segment.KeySlot, segment.KeyHead, segment.KeyTrim:
-		if !chains[k.Chain] {
+		if _, known := seen.chains[k.Chain]; !known {
 			return "the catalog has no such chain: was it rolled back?", nil
 		}
 		return "", nil
 	case segment.KeyStamp, segment.KeyTopology:
 		return "", nil
 	}
-	if info.Modified.After(old) {
+	if info.Modified.After(seen.old) {
 		return "", nil
 	}
 	watched, err := s.watched(ctx, info.Key)

@@ -99,7 +99,7 @@ func (t *Trimmer) deleteStrays(ctx context.Context, class segment.Class, seen ma
 	if len(keys) == 0 {
 		return nil
 	}
-	results, err := t.del.Keys(ctx, class, keys)
+	results, err := t.del.Slots(ctx, class, keys)
 	for _, res := range results {
 		if res.Err == nil {
 			r.Deleted++

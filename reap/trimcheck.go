@@ -168,7 +168,7 @@ func (t *Trimmer) deleteDue(ctx context.Context, at place, r *TrimReport) error 
 // how many are gone from the right's begin on: the cursor goes up to the first
 // that is not, and the others are deleted again.
 func (t *Trimmer) deleteSlots(ctx context.Context, class segment.Class, right slotRight) (gone int, err error) {
-	results, err := t.del.Keys(ctx, class, right.keys())
+	results, err := t.del.Slots(ctx, class, right.keys())
 	for gone < len(results) && results[gone].Err == nil {
 		gone++
 	}
