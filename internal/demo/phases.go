@@ -190,15 +190,21 @@ func (s *story) settle(ctx context.Context) error {
 // that waits for a grace stands. Burned keys keep their last look for a day; that is no debt.
 func (s *story) auditUntilDry(ctx context.Context) error {
 	requests := map[string]int64{}
+	byDuty := map[string]map[string]int64{}
 	for range maxAudits {
 		var sum struct {
-			Requests map[string]int64 `json:"requests"`
+			Requests map[string]int64
+			Duties   map[string]struct{ Requests map[string]int64 }
 		}
 		if err := s.bin.json(ctx, &sum, []int{0}, "auditor", append([]string{"--once"}, graces...)...); err != nil {
 			return err
 		}
-		for op, n := range sum.Requests {
-			requests[op] += n
+		addUp(requests, sum.Requests)
+		for duty, d := range sum.Duties {
+			if byDuty[duty] == nil {
+				byDuty[duty] = map[string]int64{}
+			}
+			addUp(byDuty[duty], d.Requests)
 		}
 		st, err := s.status(ctx)
 		if err != nil {
@@ -206,6 +212,7 @@ func (s *story) auditUntilDry(ctx context.Context) error {
 		}
 		if st.dry() {
 			s.printRequests(requests)
+			fmt.Fprintf(s.out, "           by duty %v\n", byDuty)
 			return nil
 		}
 		select {
@@ -218,6 +225,15 @@ func (s *story) auditUntilDry(ctx context.Context) error {
 }
 
 const maxAudits = 60
+
+// addUp sums counters, leaving zeros out.
+func addUp(sum, more map[string]int64) {
+	for op, n := range more {
+		if n > 0 {
+			sum[op] += n
+		}
+	}
+}
 
 func (st *status) dry() bool {
 	for _, duty := range []catalog.Duty{

@@ -23,7 +23,7 @@ type binary struct {
 
 // build compiles the command from the repository's root.
 func build(ctx context.Context, root, out string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", out, "./cmd/strandline")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, "./cmd/strandline")
 	cmd.Dir = root
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, said)
