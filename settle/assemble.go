@@ -81,7 +81,7 @@ func (a *announced) put(w *objstore.Writer, out *segment.ObjectWriter, pieces []
 // giveUp aborts an upload; its error is told and changes no verdict.
 func giveUp(w *objstore.Writer, err error) error {
 	if aerr := w.Abort(); aerr != nil {
-		return fmt.Errorf("%w (its upload stands for the judge: %v)", err, aerr)
+		return fmt.Errorf("%w (its upload stands for the judge: %s)", err, aerr.Error())
 	}
 	return err
 }

@@ -78,8 +78,10 @@ func (l *lease) release(ctx context.Context) error {
 		return nil
 	}
 	err := l.cat.ReleaseDuty(ctx, l.holder)
-	if errors.Is(err, catalog.ErrConflict) || errors.Is(err, catalog.ErrNotFound) || errors.Is(err, catalog.ErrAmbiguous) {
-		return nil // it is another's already, or over, or runs out by itself
+	for _, kind := range []error{catalog.ErrConflict, catalog.ErrNotFound, catalog.ErrAmbiguous} {
+		if errors.Is(err, kind) {
+			err = nil // it is another's already, or over, or runs out by itself
+		}
 	}
 	return err
 }

@@ -69,7 +69,7 @@ func (s *Settler) postpone(ctx context.Context, slots []catalog.StandingSlot, ca
 			return context.Cause(ctx)
 		}
 		in := backoff(s.cfg.Backoff, s.cfg.BackoffMax, slot.Marker.Attempts)
-		s.Logger.Warn("a slot's settle is put off", "chain", slot.Chain.String(), "segment", uint64(slot.ID), "in", in, "cause", why)
+		s.Logger.Warn("a slot's settle is put off", "chain", catalog.ChainID(slot.Chain), "segment", uint64(slot.ID), "in", in, "cause", why)
 		err := s.Catalog.Postpone(ctx, slot.Marker.MarkerRef, in, cut(why.Error()))
 		switch {
 		case err == nil, errors.Is(err, catalog.ErrConflict), errors.Is(err, catalog.ErrNotFound):
