@@ -58,10 +58,26 @@ func (s *shardLog) close(ctx context.Context) error {
 	return s.closeBy
 }
 
+// giveBack ends a shard that never served, because another of its writer could not be
+// opened: nothing is published on the way out, so that it takes no longer than it must.
+func (s *shardLog) giveBack(ctx context.Context) error {
+	s.closed.Do(func() { s.closeBy = s.leave(ctx, nil) })
+	var left *LeftError
+	if errors.As(s.closeBy, &left) {
+		return nil // as it was found
+	}
+	return s.closeBy
+}
+
 func (s *shardLog) shutDown(ctx context.Context) error {
 	// An append that passed admission before `closing` may still be queued behind this
 	// seal: its frame opens a segment that stays, durable, for the next start.
-	cause := s.flush(ctx)
+	return s.leave(ctx, s.flush(ctx))
+}
+
+// leave stops the goroutines, releases the lease if nothing is left here, and closes
+// the log.
+func (s *shardLog) leave(ctx context.Context, cause error) error {
 	s.end()
 	s.running.Wait()
 	s.adoptSealed()

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/faultstore"
 	"github.com/strandline/strandline/segment"
@@ -331,4 +333,29 @@ func TestFullDiskAtWrite(t *testing.T) {
 	}
 	w.mustClose(a)
 	w.checkStored()
+}
+
+// TestSharedWaiterLearnsOfPoison: its rows are durable, but their segment can never be
+// sealed by this process. It is told, and the next start publishes them.
+func TestSharedWaiterLearnsOfPoison(t *testing.T) {
+	w := newWorld(t, 1)
+	disk := &sickFS{FS: osFS()}
+	a := w.open("a", func(o *Options) {
+		o.Config.WAL.FS = disk
+		o.Config.SharedWindow = 200 * time.Millisecond
+	})
+	s := a.shards[0]
+	got := make(chan error, 1)
+	go func() { got <- w.append(a, "s", AckShared, "one") }()
+	eventually(t, s, "the row is durable", func() bool { return s.wal.State().DurableNext == 2 })
+	disk.fail(true)
+	if err := <-got; !errors.Is(err, wal.ErrPoisoned) || !strings.Contains(err.Error(), "durable") {
+		t.Errorf("%v", err)
+	}
+	disk.fail(false)
+	abandon(t, a)
+	w.mustClose(w.open("a"))
+	if rows := w.stored("s"); fmt.Sprint(rows) != "[one]" {
+		t.Errorf("%q", rows)
+	}
 }

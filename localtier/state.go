@@ -131,6 +131,7 @@ func (s *shardLog) note(doing string, err error) {
 	p := &s.progress
 	p.mu.Lock()
 	p.lastErr, p.lastErrAt = err, s.now()
+	p.broadcast()
 	p.mu.Unlock()
 	s.log.Warn("shard will try again", "chain", s.chain.String(), "error", err)
 }

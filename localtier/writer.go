@@ -57,7 +57,7 @@ func Open(ctx context.Context, o Options) (*Writer, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, w.Close(ctx))
+		return nil, errors.Join(err, w.each(func(s *shardLog) error { return s.giveBack(ctx) }))
 	}
 	return w, nil
 }
