@@ -74,10 +74,10 @@ func (l *lease) lock(ctx context.Context) error {
 
 // release ends the lease. A cancelled ctx starts no mutation: then it runs out.
 func (l *lease) release(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return nil
+	var err error
+	if ctx.Err() == nil {
+		err = l.cat.ReleaseDuty(ctx, l.holder)
 	}
-	err := l.cat.ReleaseDuty(ctx, l.holder)
 	for _, kind := range []error{catalog.ErrConflict, catalog.ErrNotFound, catalog.ErrAmbiguous} {
 		if errors.Is(err, kind) {
 			err = nil // it is another's already, or over, or runs out by itself
