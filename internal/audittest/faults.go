@@ -140,9 +140,14 @@ func (f *Faults) Driver(d objstore.Driver) objstore.Driver {
 }
 
 // Sweep runs scenario with the i-th call failing, for every i and form, until a
-// run meets no fault. The scenario heals and checks that all converges.
+// run meets no fault. The scenario heals and checks that all converges. Under the
+// race detector the forms go by turns.
 func Sweep(t *testing.T, forms []Form, scenario func(t *testing.T, f *Faults)) {
 	t.Helper()
+	if raceEnabled {
+		SweepMixed(t, forms, scenario)
+		return
+	}
 	for _, form := range forms {
 		sweep(t, string(form), func(int) Form { return form }, scenario)
 	}

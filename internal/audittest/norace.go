@@ -1,0 +1,5 @@
+//go:build !race
+
+package audittest
+
+const raceEnabled = false
