@@ -85,16 +85,8 @@ func coverage(f *segment.Footer, ref *catalog.Ref) string {
 }
 
 func readFooter(ctx context.Context, s *objstore.Store, key string) (*segment.Footer, error) {
-	n := int64(segment.TailBytes)
-	for {
+	return segment.ReadFooter(func(n int64) ([]byte, int64, error) {
 		tail, info, err := s.ReadSuffix(ctx, key, n)
-		if err != nil {
-			return nil, err
-		}
-		f, need, err := segment.OpenTail(tail, info.Size)
-		if err != nil || need == 0 {
-			return f, err
-		}
-		n = need
-	}
+		return tail, info.Size, err
+	})
 }

@@ -76,10 +76,12 @@ func (r *Reader) footer(ctx context.Context, ref *catalog.Ref, expires time.Time
 		return f, nil
 	}
 	var f *segment.Footer
-	err := r.eachBucket(ctx, ref, func(s *objstore.Store) error {
-		var err error
-		f, err = readFooter(ctx, s, ref.Key)
-		return err
+	err := twice(func() error {
+		return r.eachBucket(ctx, ref, func(s *objstore.Store) error {
+			var err error
+			f, err = readFooter(ctx, s, ref.Key)
+			return err
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -89,18 +91,10 @@ func (r *Reader) footer(ctx context.Context, ref *catalog.Ref, expires time.Time
 }
 
 func readFooter(ctx context.Context, s *objstore.Store, key string) (*segment.Footer, error) {
-	n := int64(segment.TailBytes)
-	for {
+	return segment.ReadFooter(func(n int64) ([]byte, int64, error) {
 		tail, info, err := s.ReadSuffix(ctx, key, n)
-		if err != nil {
-			return nil, err
-		}
-		f, need, err := segment.OpenTail(tail, info.Size)
-		if err != nil || need == 0 {
-			return f, err
-		}
-		n = need
-	}
+		return tail, info.Size, err
+	})
 }
 
 // eachBucket tries the buckets of the ref's class in order, the deciding one
@@ -126,7 +120,7 @@ func (r *Reader) eachBucket(ctx context.Context, ref *catalog.Ref, read func(*ob
 	if len(faults) == 0 {
 		return &goneError{key: ref.Key}
 	}
-	if err := errors.Join(faults...); !errors.Is(err, segment.ErrCorrupt) {
+	if err := errors.Join(faults...); !isCorrupt(err) {
 		return fmt.Errorf("stream %q: read %s: %w", ref.Stream, ref.Key, err)
 	}
 	return &ReadError{Stream: ref.Stream, At: ref.FirstPos(), Key: ref.Key, Kind: ErrCorrupt, Err: errors.Join(faults...)}

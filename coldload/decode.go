@@ -9,7 +9,7 @@ import (
 )
 
 func isCorrupt(err error) bool {
-	return errors.Is(err, ErrCorrupt) || errors.Is(err, segment.ErrCorrupt)
+	return errors.Is(err, ErrCorrupt) || segment.IsStructural(err)
 }
 
 // span follows one ref while its rows are delivered and proves at its end that

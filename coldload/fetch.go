@@ -119,13 +119,11 @@ func (p *pipeline) feed(ctx context.Context, groups []group) error {
 	return nil
 }
 
-// fetch reads one range and decodes its chunks. Bytes that do not fit their
-// checksums are read once more, from the next bucket of the set if there is one,
-// before they are called corrupt.
+// fetch reads one range and decodes its chunks.
 func (r *Reader) fetch(ctx context.Context, g *group) (raw [][]byte, err error) {
 	ref := g.pieces[0].ref
-	for attempt := range 2 {
-		err = r.eachBucket(ctx, ref, func(s *objstore.Store) error {
+	err = twice(func() error {
+		return r.eachBucket(ctx, ref, func(s *objstore.Store) error {
 			body, _, err := s.ReadRange(ctx, ref.Key, g.offset, g.length)
 			if err != nil {
 				return err
@@ -133,11 +131,19 @@ func (r *Reader) fetch(ctx context.Context, g *group) (raw [][]byte, err error) 
 			raw, err = decodeGroup(g, body)
 			return err
 		})
-		if err == nil || attempt == 1 || !isCorrupt(err) {
-			return raw, err
-		}
-	}
+	})
 	return raw, err
+}
+
+// twice: bytes that do not fit their checksums are read once more, from every
+// bucket of the set, before they are called corrupt. One read may have met a
+// proxy's bad moment.
+func twice(read func() error) error {
+	err := read()
+	if isCorrupt(err) {
+		err = read()
+	}
+	return err
 }
 
 func decodeGroup(g *group, body []byte) ([][]byte, error) {

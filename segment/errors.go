@@ -14,6 +14,9 @@ var (
 	ErrCorrupt = errors.New("corrupt")
 	// ErrShortObject: an object shorter than a trailer. Its upload never completed.
 	ErrShortObject = errors.New("object shorter than a trailer")
+	// ErrTailRead: a read of an object's last bytes gave other bytes than were asked
+	// for. It says nothing about the object; the read may be made again.
+	ErrTailRead = errors.New("read of an object's tail went wrong")
 	// ErrTooLarge: beyond a limit of limits.go; nothing was encoded.
 	ErrTooLarge = errors.New("too large")
 	// ErrName: a stream, consumer or producer name that is refused.

@@ -1,6 +1,41 @@
 package segment
 
-import "github.com/cespare/xxhash/v2"
+import (
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// ReadFooter reads an object's footer through read, which returns the object's
+// last n bytes (all of a shorter one) and its size. Most footers take one read,
+// larger ones a second; there is never a third.
+//
+// An error of read comes back as it is. Bytes that were read whole and are no
+// footer are ErrCorrupt or ErrShortObject, as of OpenTail. A read that gave other
+// bytes than were asked for, and no error, is ErrTailRead: no verdict on the object.
+func ReadFooter(read func(n int64) (tail []byte, size int64, err error)) (*Footer, error) {
+	ask, before := int64(TailBytes), int64(-1)
+	for {
+		tail, size, err := read(ask)
+		if err != nil {
+			return nil, err
+		}
+		if int64(len(tail)) != min(ask, size) {
+			return nil, fmt.Errorf("%w: %d bytes came of the last %d of %d", ErrTailRead, len(tail), ask, size)
+		}
+		if before >= 0 && size != before {
+			return nil, fmt.Errorf("%w: the object had %d bytes, then %d", ErrTailRead, before, size)
+		}
+		f, need, err := OpenTail(tail, size)
+		if err != nil || need == 0 {
+			return f, err
+		}
+		if before >= 0 {
+			return nil, fmt.Errorf("%w: the last %d bytes asked for %d more at the second read", ErrTailRead, ask, need)
+		}
+		ask, before = need, size
+	}
+}
 
 // OpenTail reads an object's footer out of its last bytes. If they are too few
 // it says how many last bytes to read before calling again: need > 0, and
