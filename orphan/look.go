@@ -52,18 +52,9 @@ func look(ctx context.Context, store TailStore, key string) (Finding, error) {
 // readTail reads and decodes the footer, to tell an object from an upload that
 // never completed.
 func readTail(ctx context.Context, store TailStore, key string) error {
-	for want := int64(segment.TailBytes); ; {
-		tail, info, err := store.ReadSuffix(ctx, key, want)
-		if err != nil {
-			return err
-		}
-		_, need, err := segment.OpenTail(tail, info.Size)
-		if err != nil || need == 0 {
-			return err
-		}
-		if need <= want {
-			return fmt.Errorf("%w: a tail of %d bytes did not hold its own footer", objstore.ErrShort, want)
-		}
-		want = need
-	}
+	_, err := segment.ReadFooter(func(n int64) ([]byte, int64, error) {
+		tail, info, err := store.ReadSuffix(ctx, key, n)
+		return tail, info.Size, err
+	})
+	return err
 }

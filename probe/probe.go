@@ -91,19 +91,11 @@ func settledKind(key string) (segment.ObjectKind, error) {
 
 // readFooter reads the object's end: one suffix GET, a second one only for a
 // footer larger than that. size is 0 if nothing was read.
-func readFooter(ctx context.Context, store Store, key string) (*segment.Footer, int64, error) {
-	for want := int64(segment.TailBytes); ; {
-		tail, info, err := store.ReadSuffix(ctx, key, want)
-		if err != nil {
-			return nil, 0, err
-		}
-		footer, need, err := segment.OpenTail(tail, info.Size)
-		if err != nil || need == 0 {
-			return footer, info.Size, err
-		}
-		if need <= want {
-			return nil, 0, fmt.Errorf("%w: a tail of %d bytes did not hold its own footer", objstore.ErrShort, want)
-		}
-		want = need
-	}
+func readFooter(ctx context.Context, store Store, key string) (footer *segment.Footer, size int64, err error) {
+	footer, err = segment.ReadFooter(func(n int64) ([]byte, int64, error) {
+		tail, info, err := store.ReadSuffix(ctx, key, n)
+		size = info.Size
+		return tail, info.Size, err
+	})
+	return footer, size, err
 }
