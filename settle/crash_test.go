@@ -480,9 +480,19 @@ func TestCancelledPassStartsNoMutation(t *testing.T) {
 			w := &world{}
 			var once sync.Once
 			var begun []string
+			announced := make(chan struct{}) // sources are fetched beside the announce
+			var first sync.Once
 			w.hook = func(call string, after bool) {
+				if call == "Announce" && after {
+					first.Do(func() { close(announced) })
+				}
 				if call == at && after {
-					once.Do(cancel)
+					once.Do(func() {
+						if at == "get" {
+							<-announced
+						}
+						cancel()
+					})
 				} else if ctx.Err() != nil && !after {
 					begun = append(begun, call)
 				}

@@ -53,9 +53,13 @@ func TestK6StalledJobNeverCompletes(t *testing.T) {
 			w := &world{}
 			stalled := false
 			var once sync.Once
+			announced := make(chan struct{}) // sources are fetched beside the announce
 			w.hook = func(call string, after bool) {
+				if call == "Announce" && after {
+					close(announced)
+				}
 				if call == stall && after {
-					once.Do(func() { stalled = true; x.clock.advance(31 * time.Minute) })
+					once.Do(func() { <-announced; stalled = true; x.clock.advance(31 * time.Minute) })
 				}
 			}
 			rep, err := x.settlerOn(x.multipart(w.driver(x.mem)), &faulty{x.db, w}, serial()).RunOnce(t.Context(), x.chain, "settler-1")
