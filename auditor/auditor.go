@@ -51,10 +51,11 @@ type Auditor struct {
 	judge    *orphan.Judge
 	sweeper  *orphan.Sweeper
 
-	mu       sync.Mutex // failures, chains, ensured, met
+	mu       sync.Mutex // failures, chains, ensured, looked, met
 	failures map[string]error
 	chains   map[segment.Chain]pause
 	ensured  time.Time
+	looked   time.Time // of the absorb-check
 	met      map[catalog.MarkerRef]int
 }
 

@@ -24,6 +24,9 @@ const (
 	DefaultBackoffMax = 10 * time.Minute
 	// DefaultSweepEvery is the design's "daily".
 	DefaultSweepEvery = 24 * time.Hour
+	// DefaultAbsorbEvery is the pace of looks at chains without a living owner: a GET
+	// each, and a successor absorbs by itself.
+	DefaultAbsorbEvery = 30 * time.Second
 	// DefaultConsumerHoldMax is how many bytes of slots a slow consumer holds back.
 	DefaultConsumerHoldMax = 64 << 30
 	// MaxLinger is the most that Once waits by default for what is due soon.
@@ -39,6 +42,7 @@ type Config struct {
 	Backoff         time.Duration
 	BackoffMax      time.Duration
 	SweepEvery      time.Duration
+	AbsorbEvery     time.Duration
 	Sweep           bool // reclaim settled keys that nothing watches
 	DryRun          bool // delete and change nothing; say what would go
 	ConsumerHoldMax int64
@@ -54,6 +58,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Backoff, DefaultBackoff)
 	def(&c.BackoffMax, max(DefaultBackoffMax, c.Backoff))
 	def(&c.SweepEvery, DefaultSweepEvery)
+	def(&c.AbsorbEvery, DefaultAbsorbEvery)
 	def(&c.ConsumerHoldMax, DefaultConsumerHoldMax)
 	return c
 }
@@ -79,6 +84,7 @@ func (c Config) Validate() error {
 	refuse(c.Concurrency < 0, "concurrency %d: give 1 or more", c.Concurrency)
 	refuse(c.Backoff < 0 || c.BackoffMax < 0 || c.BackoffMax > 0 && c.BackoffMax < c.Backoff,
 		"back-off %v up to %v: give positive, ascending ones", c.Backoff, c.BackoffMax)
+	refuse(c.AbsorbEvery < 0, "absorb-every %v: give a positive one", c.AbsorbEvery)
 	refuse(c.SweepEvery < 0, "sweep-every %v: give a positive one", c.SweepEvery)
 	refuse(c.ConsumerHoldMax < 0, "consumer-hold-max %d: give a positive number of bytes", c.ConsumerHoldMax)
 	for _, d := range c.Duties {

@@ -4,18 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/orphan"
 	"github.com/strandline/strandline/reap"
 )
 
-// runAbsorb looks at chains whose lease ended.
+// runAbsorb looks at chains whose lease ended. Each costs a GET, and nothing in the
+// catalog says that there is something to find: so it looks again only after a while.
 func (a *Auditor) runAbsorb(ctx context.Context) (int, error) {
+	if a.restsFrom(&a.looked, a.cfg.AbsorbEvery) {
+		return 0, nil
+	}
 	r, err := a.absorber.RunOnce(ctx)
+	if r.Absorbed+r.Voided > 0 || err != nil {
+		a.lookAgain(&a.looked)
+	}
 	a.ledger.count(string(catalog.DutyAbsorbCheck), "absorbed", r.Absorbed)
 	a.ledger.count(string(catalog.DutyAbsorbCheck), "voided", r.Voided)
 	return r.Absorbed + r.Voided, err
+}
+
+// restsFrom says whether less than every has passed since the moment kept in at; if
+// not, that moment is now.
+func (a *Auditor) restsFrom(at *time.Time, every time.Duration) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !at.IsZero() && a.rest(at.Add(every)) > 0 {
+		return true
+	}
+	*at = a.Clock()
+	return false
+}
+
+func (a *Auditor) lookAgain(at *time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	*at = time.Time{}
 }
 
 // runTrim is the slots' check of every due chain.

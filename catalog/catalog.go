@@ -234,7 +234,7 @@ type Judge interface {
 	// names it, no standing intent, the marker stands confirmed at its version; else ErrConflict.
 	CondemnKey(ctx context.Context, m MarkerRef) error
 	// BurnKey marks condemned keys as deleted, arms their last look (orphan duty) in 24 h, and
-	// resolves their reap-checks.
+	// resolves every marker that watched them (reap-check, gc, tail-fill).
 	BurnKey(ctx context.Context, keys []string) error
 
 	Intent(ctx context.Context, key string) (Intent, error)

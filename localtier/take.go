@@ -45,7 +45,10 @@ func (s *shardLog) takeFrom(ctx context.Context, row catalog.ChainRow) error {
 	if row.Closed {
 		return s.refuse(ErrChainClosed, nil, "its epoch is over: write to the open one (`strandline topology show`)")
 	}
-	local, st := s.wal.Sealed(), s.wal.State()
+	// In this order: the log seals by age from its opening on, and a segment that is
+	// open no more is then in the list.
+	st := s.wal.State()
+	local := s.wal.Sealed()
 	if st.Segment == 0 {
 		return s.acquire(ctx, row)
 	}

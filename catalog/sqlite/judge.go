@@ -116,7 +116,9 @@ func (d *DB) BurnKey(ctx context.Context, keys []string) error {
 		if err := t.burn(set); err != nil {
 			return err
 		}
-		return t.exec("DELETE FROM marker WHERE duty = ? AND id IN (SELECT value FROM json_each(?))", string(catalog.DutyReapCheck), set)
+		// Whatever else watched the object has nothing left to look at.
+		return t.exec("DELETE FROM marker WHERE duty IN (?2, ?3, ?4) AND id IN (SELECT value FROM json_each(?1))",
+			set, string(catalog.DutyReapCheck), string(catalog.DutyGC), string(catalog.DutyTailFill))
 	})
 }
 

@@ -185,7 +185,11 @@ func (a *app) printSummary(t *tier, s auditor.Summary) error {
 		return err
 	}
 	for _, line := range s.DryRun {
-		fmt.Fprintf(a.out, "would delete %+v\n", line)
+		fate := "stays"
+		if line.Goes {
+			fate = "would go"
+		}
+		fmt.Fprintf(a.out, "%-8s %s: %s\n", fate, line.Key, line.Reason)
 	}
 	if s.Held != "" {
 		fmt.Fprintf(a.out, "deletes are held: %s\n", s.Held)

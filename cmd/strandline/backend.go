@@ -73,16 +73,17 @@ func (b *backendFlags) open(ctx context.Context, m mode) (_ *tier, err error) {
 	if err := b.layout(m); err != nil {
 		return nil, err
 	}
+	specs, err := parseStores(b.stores)
+	if err != nil {
+		return nil, err
+	}
 	if err := b.openCatalog(ctx, t, m); err != nil {
 		return nil, err
 	}
-	for _, spec := range b.stores {
-		if err := b.openClass(ctx, t, spec, m); err != nil {
+	for _, spec := range specs {
+		if err := openClass(ctx, t, spec, m); err != nil {
 			return nil, err
 		}
-	}
-	if _, ok := t.classes[string(segment.ClassStandard)]; !ok {
-		return nil, usage("--store: the class standard is missing; give --store standard=URL")
 	}
 	if m == modeCreate {
 		_, err = check.Ensure(ctx, t.catalog, t.classes)
@@ -158,15 +159,35 @@ func (b *backendFlags) openCatalog(ctx context.Context, t *tier, m mode) error {
 	return nil
 }
 
-func (b *backendFlags) openClass(ctx context.Context, t *tier, spec string, m mode) error {
-	class, urls, ok := strings.Cut(spec, "=")
-	if !ok || class == "" || strings.Contains(class, ":") {
-		return usage("--store %q: give CLASS=URL, for example standard=file:///data/bucket", redact(spec))
+// classSpec is one --store: a class and its buckets.
+type classSpec struct {
+	class string
+	urls  []string
+}
+
+// parseStores reads every --store before anything is opened.
+func parseStores(flags []string) ([]classSpec, error) {
+	var specs []classSpec
+	seen := map[string]bool{}
+	for _, flag := range flags {
+		class, urls, ok := strings.Cut(flag, "=")
+		if !ok || class == "" || strings.Contains(class, ":") {
+			return nil, usage("--store %q: give CLASS=URL, for example standard=file:///data/bucket", redact(flag))
+		}
+		if seen[class] {
+			return nil, usage("--store: class %q is given twice; list the buckets of a class with commas", class)
+		}
+		seen[class] = true
+		specs = append(specs, classSpec{class, strings.Split(urls, ",")})
 	}
-	if _, twice := t.classes[class]; twice {
-		return usage("--store: class %q is given twice; list the buckets of a class with commas", class)
+	if !seen[string(segment.ClassStandard)] {
+		return nil, usage("--store: the class standard is missing; give --store standard=URL")
 	}
-	for raw := range strings.SplitSeq(urls, ",") {
+	return specs, nil
+}
+
+func openClass(ctx context.Context, t *tier, spec classSpec, m mode) error {
+	for _, raw := range spec.urls {
 		driver, err := openDriver(ctx, raw, m)
 		if err != nil {
 			return err
@@ -175,7 +196,7 @@ func (b *backendFlags) openClass(ctx context.Context, t *tier, spec string, m mo
 		if err != nil {
 			return errors.Join(err, driver.Close())
 		}
-		t.classes[class] = append(t.classes[class], store)
+		t.classes[spec.class] = append(t.classes[spec.class], store)
 		t.closers = append(t.closers, store.Close)
 	}
 	return nil

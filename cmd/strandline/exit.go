@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/coldload"
@@ -80,10 +79,6 @@ func exitCode(err error) int {
 		if errors.Is(err, k.kind) {
 			return k.code
 		}
-	}
-	var network net.Error
-	if errors.As(err, &network) {
-		return exitUnavailable
 	}
 	return exitFailed
 }
