@@ -17,7 +17,12 @@ type piece struct {
 	chunk segment.Chunk
 	// ends is whether the ref's span ends with this piece: its tally is checked then.
 	ends bool
+	// holds is what the chunk must have of the ref's rows (scans; nil: not known).
+	holds *holds
 }
+
+// holds is a number of rows and their row sum.
+type holds struct{ rows, sum uint64 }
 
 // pieces turns a ref into the chunks that hold its rows from a position on.
 func (r *Reader) pieces(ctx context.Context, ref *catalog.Ref, from segment.Seq, expires time.Time) ([]piece, error) {

@@ -25,6 +25,8 @@ type Config struct {
 	Footers int
 	// Replans bounds how often one position is planned again without progress.
 	Replans int
+	// ScanRefs is how many refs a shard scan merges at once.
+	ScanRefs int
 	// Clock is the monotonic clock that plans are aged by.
 	Clock func() time.Time
 }
@@ -38,6 +40,7 @@ const (
 	DefaultFetchBytes  = 8 << 20
 	DefaultFooters     = 32
 	DefaultReplans     = 5
+	DefaultScanRefs    = 16384
 )
 
 // WithDefaults fills what is zero.
@@ -56,6 +59,7 @@ func (c Config) WithDefaults() Config {
 	setInt(&c.Window, DefaultWindow)
 	setInt(&c.Footers, DefaultFooters)
 	setInt(&c.Replans, DefaultReplans)
+	setInt(&c.ScanRefs, DefaultScanRefs)
 	setBytes(&c.MemoryBytes, DefaultMemoryBytes)
 	setBytes(&c.GapBytes, DefaultGapBytes)
 	setBytes(&c.FetchBytes, DefaultFetchBytes)
@@ -77,6 +81,7 @@ func (c Config) Validate() error {
 	bad(c.Window >= 1 && c.Window <= 1024, "window", c.Window, "1 to 1024")
 	bad(c.Footers >= 1 && c.Footers <= 10_000, "footers", c.Footers, "1 to 10,000")
 	bad(c.Replans >= 1 && c.Replans <= 100, "replans", c.Replans, "1 to 100")
+	bad(c.ScanRefs >= 2 && c.ScanRefs <= 1_000_000, "scan refs", c.ScanRefs, "2 to 1,000,000")
 	bad(c.MemoryBytes >= 1<<20, "memory", c.MemoryBytes, "at least 1 MiB")
 	bad(c.GapBytes >= 0, "gap", c.GapBytes, "at least 0")
 	bad(c.FetchBytes >= 64<<10, "fetch", c.FetchBytes, "at least 64 KiB")

@@ -6,10 +6,13 @@
 //	fetch.go   neighbouring chunks in one ranged GET, a bounded window in parallel
 //	decode.go  verify, decompress, drop what lies outside the span
 //	read.go    the loop: plan, read, plan again when an object went or the plan aged
-//	scan.go    a whole shard in chain order
+//	scan.go    a whole shard in chain order: slots while they stand, refs below them
+//	scanplan.go   which slot, or which refs, serve the next seqs
+//	scanmerge.go  their rows merged by seq
 //
 // Memory is bounded by Config.MemoryBytes for all that is fetched and decoded
-// ahead, plus the chunk being delivered; it does not grow with the stream.
+// ahead, plus the chunk being delivered; it does not grow with the stream. A scan
+// holds as much again for the rows it merges, and Config.ScanRefs refs.
 //
 // A reader writes nothing and holds no lease. What makes it safe is the read grace:
 // a plan is relied on for at most its TTL, which is half of what every deleter

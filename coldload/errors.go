@@ -60,3 +60,46 @@ func (e *ReadError) Unwrap() []error {
 	}
 	return []error{e.Kind, e.Err}
 }
+
+// ScanError is the context of a shard scan.
+type ScanError struct {
+	Chain  segment.Chain
+	At     segment.Seq // the first seq that could not be delivered
+	Stream string      // if it is one stream's fault
+	Key    string      // the object concerned, if any
+	First  segment.Seq // ErrTrimmed: the first seq that remains
+	Kind   error
+	Detail string
+	Err    error
+}
+
+func (e *ScanError) Error() string {
+	s := fmt.Sprintf("chain %s at seq %d: %v", e.Chain, e.At, e.Kind)
+	if e.Stream != "" {
+		s += fmt.Sprintf(": stream %q", e.Stream)
+	}
+	if e.Key != "" {
+		s += ": object " + e.Key
+	}
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	switch {
+	case errors.Is(e.Kind, ErrTrimmed):
+		s += fmt.Sprintf("; scan from %d on", e.First)
+	case errors.Is(e.Kind, ErrLost), errors.Is(e.Kind, ErrCorrupt):
+		s += "; run strandline fsck to see what else is affected"
+	}
+	return s
+}
+
+// Unwrap lets errors.Is find the kind and the cause.
+func (e *ScanError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"time"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/objstore"
@@ -15,6 +16,19 @@ import (
 // Catalog is what a reader asks of the catalog.
 type Catalog interface {
 	Plan(ctx context.Context, r catalog.PlanRequest) (catalog.Plan, error)
+	Shards
+}
+
+// Shards is what a shard scan asks besides.
+type Shards interface {
+	Now(ctx context.Context) (time.Time, error)
+	Settings(ctx context.Context) (catalog.Settings, error)
+	Topologies(ctx context.Context) ([]catalog.Topology, error)
+	Chain(ctx context.Context, c segment.Chain) (catalog.ChainRow, error)
+	Slots(ctx context.Context, c segment.Chain, from segment.ID, limit int) ([]catalog.SlotRow, error)
+	ChainRefs(ctx context.Context, c segment.Chain, from segment.Seq, limit int) ([]catalog.Ref, error)
+	Stream(ctx context.Context, name string) (catalog.Stream, error)
+	Streams(ctx context.Context, after string, limit int) ([]catalog.Stream, error)
 }
 
 // Reader reads streams. It is safe for concurrent use and keeps only footers.
@@ -69,8 +83,7 @@ type reading struct {
 	yield  func(Row, error) bool
 	over   bool // the caller's loop ended, or to was reached
 
-	stuck   int // plans made without delivering a row
-	stuckAt segment.Pos
+	stuck replans
 }
 
 // run plans and reads page by page. An object that is gone means that the plan is
@@ -112,11 +125,7 @@ func (rd *reading) run(ctx context.Context) error {
 
 // again counts plans without progress; too many of them end the read.
 func (rd *reading) again(cause error) error {
-	if rd.next != rd.stuckAt {
-		rd.stuckAt, rd.stuck = rd.next, 0
-	}
-	rd.stuck++
-	if rd.stuck < rd.reader.cfg.Replans {
+	if rd.stuck.again(rd.next) < rd.reader.cfg.Replans {
 		return nil
 	}
 	var gone *goneError
@@ -128,7 +137,7 @@ func (rd *reading) again(cause error) error {
 	}
 	return &ReadError{
 		Stream: rd.stream, At: rd.next, Kind: objstore.ErrUnavailable, Err: cause,
-		Detail: fmt.Sprintf("planned %d times without delivering a row", rd.stuck),
+		Detail: fmt.Sprintf("planned %d times without delivering a row", rd.stuck.n),
 	}
 }
 

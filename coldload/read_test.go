@@ -308,11 +308,15 @@ func TestPlanAges(t *testing.T) {
 	x, _ = threeSlots(t, func(d objstore.Driver) objstore.Driver {
 		return faultstore.Wrap(d, func(c faultstore.Call) faultstore.Fault {
 			if x != nil && c.Op == objstore.OpGet {
-				x.Clock.Advance(tiertest.ReadGrace / 3) // a slow store
+				// A slow store: two GETs, which may be under way at once, fit a plan's life.
+				x.Clock.Advance(tiertest.ReadGrace / 5)
 			}
 			return faultstore.Fault{}
 		})
 	})
+	for range 7 {
+		x.Slot(tiertest.Write{Stream: "a", Rows: 3, Size: 40})
+	}
 	p := &planner{Catalog: x.Catalog}
 	r, err := coldload.New(p, x.Classes, coldload.Config{Clock: x.Clock.Now, Window: 1})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/coldload"
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/segment"
@@ -36,12 +37,17 @@ type Reader interface {
 	Rows(ctx context.Context, stream string, from, to segment.Pos) iter.Seq2[coldload.Row, error]
 }
 
+// Plans says where a stream begins.
+type Plans interface {
+	Plan(ctx context.Context, r catalog.PlanRequest) (catalog.Plan, error)
+}
+
 // Deps of a Handler.
 type Deps struct {
 	Writer Writer // nil: reads only
 	Reader Reader
-	Plans  coldload.Catalog // for the first live position
-	Epoch  segment.Epoch    // the writer's, and that of bare seqs
+	Plans  Plans         // for the first live position
+	Epoch  segment.Epoch // the writer's, and that of bare seqs
 	Status func(ctx context.Context) (any, error)
 	Logger *slog.Logger
 }
