@@ -68,8 +68,7 @@ func (s *shardLog) abortLeftover(ctx context.Context, path string) error {
 	if err := json.Unmarshal(b, &u); err != nil {
 		return fmt.Errorf("record of an upload: %w", err)
 	}
-	// The driver's one attempt is enough: a failure is met again at the next start.
-	if err := s.bucket.Set.First().Driver().Abort(ctx, u.Key, u.ID); err != nil {
+	if err := s.bucket.Set.First().Abort(ctx, u.Key, u.ID); err != nil {
 		return err
 	}
 	s.log.Info("aborted an unfinished upload", "chain", s.chain.String(), "key", u.Key)

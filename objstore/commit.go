@@ -106,10 +106,7 @@ func (w *Writer) Abort() error {
 	}
 	ctx := context.WithoutCancel(w.ctx)
 	for range 2 {
-		err := w.s.retry(ctx, OpAbort, w.key, func(ctx context.Context) error {
-			return w.s.driver.Abort(ctx, w.key, w.id)
-		})
-		if err != nil && !errors.Is(err, ErrNotFound) {
+		if err := w.s.Abort(ctx, w.key, w.id); err != nil {
 			return err // the id stays recorded: the sweep aborts it again
 		}
 	}

@@ -24,6 +24,8 @@ import "fmt"
 //	delete.go  Delete (any number of keys, in sets)
 //	upload.go  NewWriter: a create-once body of unknown length
 //	join.go    Writer.CopyRange: server-side ranges among written bytes
+//	commit.go  Writer.Commit and Writer.Abort: how an upload ends
+//	abort.go   Abort: an upload whose Writer is gone
 //	retry.go   the loop
 //	stats.go   counters by operation
 type Store struct {

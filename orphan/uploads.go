@@ -9,18 +9,14 @@ import (
 	"github.com/strandline/strandline/objstore"
 )
 
-const (
-	// abortRounds bounds how often a key's uploads are listed and aborted in one
-	// run: what comes back that often is being created, and the marker comes back.
-	abortRounds = 5
-	// abortTries is how often one abort is sent in a round.
-	abortTries = 3
-)
+// abortRounds bounds how often a key's uploads are listed and aborted in one run:
+// what comes back that often is being created, and the marker comes back.
+const abortRounds = 5
 
 // Aborts counts what became of unfinished uploads (K36: a failed abort is seen).
 type Aborts struct {
 	Aborted int // uploads of which an abort was confirmed
-	Failed  int // aborts that were refused or not answered
+	Failed  int // aborts that the store's retries did not get through
 	Rounds  int
 }
 
@@ -33,7 +29,7 @@ func (a *Aborts) add(b Aborts) {
 // UploadStore is what aborts need of a bucket; *objstore.Store is one.
 type UploadStore interface {
 	ListUploads(ctx context.Context, prefix string) ([]objstore.Upload, error)
-	Driver() objstore.Driver
+	Abort(ctx context.Context, key, uploadID string) error
 }
 
 // abortUploads aborts every upload of key, the recorded and the listed ones, until
@@ -90,21 +86,15 @@ func uploadsOf(ctx context.Context, store UploadStore, key string) ([]string, er
 	return ids, nil
 }
 
-// abortOne sends an abort until it is answered. An absent upload is fine.
+// abortOne aborts one upload and counts what became of it.
 func abortOne(ctx context.Context, store UploadStore, key, id string, a *Aborts) error {
-	var err error
-	for range abortTries {
-		if ctx.Err() != nil {
-			return errors.Join(err, context.Cause(ctx)) // a cancelled ctx starts no mutation
-		}
-		if err = store.Driver().Abort(ctx, key, id); err == nil || errors.Is(err, objstore.ErrNotFound) {
-			a.Aborted++
-			return nil
-		}
-		a.Failed++
-		if !errors.Is(err, objstore.ErrUnavailable) && !errors.Is(err, objstore.ErrAmbiguous) && !errors.Is(err, objstore.ErrConflict) {
-			break
-		}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // a cancelled ctx starts no mutation
 	}
-	return fmt.Errorf("abort upload %s of %s: %w", id, key, err)
+	if err := store.Abort(ctx, key, id); err != nil {
+		a.Failed++
+		return fmt.Errorf("abort upload %s of %s: %w", id, key, err)
+	}
+	a.Aborted++
+	return nil
 }
