@@ -2,7 +2,6 @@ package absorb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/strandline/strandline/objstore"
@@ -42,23 +41,15 @@ func readOnce(ctx context.Context, b Bucket, c segment.Chain, id segment.ID) (St
 	return s, checkPlace(s.Footer, s.Info, s.Key, c, id)
 }
 
-// readTail fetches the last TailBytes, and more only if the footer is larger.
-func readTail(ctx context.Context, store *objstore.Store, key string) (*segment.Footer, objstore.Info, error) {
-	n := int64(segment.TailBytes)
-	for {
-		tail, info, err := store.ReadSuffix(ctx, key, n)
-		if err != nil {
-			return nil, info, fmt.Errorf("read the tail of %s: %w", key, err)
+// readTail reads a slot's footer, and what the store says of the object.
+func readTail(ctx context.Context, store *objstore.Store, key string) (footer *segment.Footer, info objstore.Info, err error) {
+	footer, err = segment.ReadFooter(func(n int64) (tail []byte, _ int64, err error) {
+		if tail, info, err = store.ReadSuffix(ctx, key, n); err != nil {
+			err = fmt.Errorf("read the tail of %s: %w", key, err)
 		}
-		footer, need, err := segment.OpenTail(tail, info.Size)
-		if err != nil || need == 0 {
-			return footer, info, err
-		}
-		if need <= int64(len(tail)) {
-			return nil, info, errors.New("absorb: the tail asks for bytes that it has") // a bug, not a finding
-		}
-		n = need
-	}
+		return tail, info.Size, err
+	})
+	return footer, info, err
 }
 
 // checkPlace holds a footer against the key and the metadata it was found under.

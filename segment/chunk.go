@@ -8,6 +8,27 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
+// EncodeChunk makes the stored bytes of a chunk: raw compressed, if that saves at
+// least 12 %, else raw itself. meta says what the rows are; Raw, Stored, Codec, CRC
+// and Sum are filled in here, Offset is not. The bytes alias raw or *room, which is
+// kept for the next call.
+func EncodeChunk(room *[]byte, meta *Chunk, raw []byte) (stored []byte, err error) {
+	if len(raw) == 0 || len(raw) > ChunkRawMax {
+		return nil, fmt.Errorf("%w: chunk of %d raw bytes, 1 to %d", ErrTooLarge, len(raw), ChunkRawMax)
+	}
+	stored, meta.Codec = raw, CodecNone
+	*room = compress(*room, raw)
+	if saves(len(*room), len(raw)) {
+		stored, meta.Codec = *room, CodecZstd
+	}
+	meta.Raw, meta.Stored = int64(len(raw)), int64(len(stored))
+	meta.CRC, meta.Sum = crcUpdate(0, stored), xxhash.Sum64(stored)
+	return stored, nil
+}
+
+// saves says whether compression is worth its decompression: at least 12 %.
+func saves(packed, raw int) bool { return int64(packed)*100 <= int64(raw)*88 }
+
 // DecodeChunk verifies the stored bytes of a chunk against its entry and returns
 // the raw ones. raw may alias stored. Every error is a *CorruptionError, except
 // that stored bytes of another length than the entry's are a read that came

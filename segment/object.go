@@ -33,29 +33,16 @@ func NewObjectWriter(w io.Writer, f *Footer) *ObjectWriter {
 // Offset is the object's length so far.
 func (o *ObjectWriter) Offset() int64 { return o.off }
 
-// AddChunk compresses raw if that saves at least 12 %, writes it, and enters it
-// in the table. meta says what the rows are; Raw, Offset, Stored, Codec, CRC and
-// Sum are filled in here.
+// AddChunk encodes raw as EncodeChunk does, writes it, and enters it in the
+// table. meta says what the rows are; the rest is filled in here.
 func (o *ObjectWriter) AddChunk(meta Chunk, raw []byte) error {
-	if len(raw) == 0 || len(raw) > ChunkRawMax {
-		return fmt.Errorf("%w: chunk of %d raw bytes, 1 to %d", ErrTooLarge, len(raw), ChunkRawMax)
-	}
-	stored := raw
-	meta.Codec = CodecNone
-	o.pack = compress(o.pack, raw)
-	if saves(len(o.pack), len(raw)) {
-		stored, meta.Codec = o.pack, CodecZstd
+	stored, err := EncodeChunk(&o.pack, &meta, raw)
+	if err != nil {
+		return err
 	}
 	o.ratio = float64(len(raw)) / float64(len(stored))
-	meta.Raw = int64(len(raw))
-	meta.Stored = int64(len(stored))
-	meta.CRC = crcUpdate(0, stored)
-	meta.Sum = xxhash.Sum64(stored)
 	return o.add(meta, stored)
 }
-
-// saves says whether compression is worth its decompression: at least 12 %.
-func saves(packed, raw int) bool { return int64(packed)*100 <= int64(raw)*88 }
 
 // AddStored writes a chunk whose bytes are stored already, with its checksums
 // carried forward: Raw, Stored, Codec, CRC and Sum are the source's. The bytes

@@ -5,15 +5,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cespare/xxhash/v2"
-	"github.com/klauspost/crc32"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // unit is what one encoder makes at a time, and what goes into an output or stays
 // out as a whole: all chunks of a pack's member, one chunk of a stream object.
@@ -220,36 +216,16 @@ func join(raw, b []byte) []byte {
 	return append(raw, b...)
 }
 
-// packer makes chunks by the one encoder of chunks: an object writer whose object
-// nobody keeps. It is used again for the room that it has.
-type packer struct {
-	out  bytes.Buffer
-	o    *segment.ObjectWriter
-	next segment.Seq // of the next chunk's entry, which has to be above the last
-}
-
-// packerChunks bounds the table of a packer's object.
-const packerChunks = 1000
-
+// compress makes a chunk of raw bytes, which are the caller's room.
 func (m *mover) compress(meta segment.Chunk, raw []byte) (piece, error) {
-	p, ok := m.packers.Get().(*packer)
-	if !ok || p.next > packerChunks {
-		p = &packer{next: 1}
-		p.o = segment.NewObjectWriter(&p.out, &segment.Footer{Kind: segment.ObjPack})
+	room, ok := m.packed.Get().(*[]byte)
+	if !ok {
+		room = new([]byte)
 	}
-	p.out.Reset()
-	err := p.o.AddChunk(segment.Chunk{Stream: "-", First: p.next, Last: p.next, Rows: 1}, raw)
+	defer m.packed.Put(room)
+	stored, err := segment.EncodeChunk(room, &meta, raw)
 	if err != nil {
 		return piece{}, fmt.Errorf("encode %d rows of %q: %w", meta.Rows, meta.Stream, err)
 	}
-	p.next++
-	stored := bytes.Clone(p.out.Bytes())
-	m.packers.Put(p)
-	meta.Codec = segment.CodecNone
-	if len(stored) != len(raw) {
-		meta.Codec = segment.CodecZstd
-	}
-	meta.Raw, meta.Stored = int64(len(raw)), int64(len(stored))
-	meta.CRC, meta.Sum = crc32.Checksum(stored, castagnoli), xxhash.Sum64(stored)
-	return piece{meta: meta, stored: stored}, nil
+	return piece{meta: meta, stored: bytes.Clone(stored)}, nil
 }

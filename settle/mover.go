@@ -26,8 +26,8 @@ type mover struct {
 	work     *semaphore.Weighted // raw bytes being encoded, over all jobs
 	deadline time.Duration       // a job's, from its announce
 
-	spare   sync.Pool // *[]byte: room for raw bytes
-	packers sync.Pool // *packer
+	spare  sync.Pool // *[]byte: room for raw bytes
+	packed sync.Pool // *[]byte: room for compressed ones
 }
 
 // outcome is what became of a job.

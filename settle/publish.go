@@ -67,23 +67,15 @@ func (m *mover) winner(ctx context.Context, a *announced, b *assembled, cause er
 	return &durable{f, size, false, b.failed}, nil
 }
 
-// readTail reads an object's footer: one GET, a second one for a large footer.
-func readTail(ctx context.Context, store *objstore.Store, key string) (*segment.Footer, int64, error) {
-	for n := int64(segment.TailBytes); ; {
+// readTail reads an object's footer and size.
+func readTail(ctx context.Context, store *objstore.Store, key string) (footer *segment.Footer, size int64, err error) {
+	footer, err = segment.ReadFooter(func(n int64) ([]byte, int64, error) {
 		tail, info, err := store.ReadSuffix(ctx, key, n)
-		if err != nil {
-			return nil, 0, err
-		}
-		f, need, err := segment.OpenTail(tail, info.Size)
-		if err != nil {
-			return nil, 0, segment.InFile(err, key, 0)
-		}
-		if need == 0 {
-			return f, info.Size, nil
-		}
-		if need <= n {
-			return nil, 0, fmt.Errorf("tail of %s: %d bytes read, %d asked for", key, n, need)
-		}
-		n = need
+		size = info.Size
+		return tail, size, err
+	})
+	if err != nil {
+		return nil, 0, segment.InFile(err, key, 0)
 	}
+	return footer, size, nil
 }
