@@ -56,7 +56,7 @@ func (c *carried) restore(log *wal.Log) (err error) {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	return segment.InFile(err, segment.FileName(st.Segment), st.Segment)
+	return damaged(err, f, st.Segment)
 }
 
 // apply takes in a consumer frame.

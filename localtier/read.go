@@ -156,6 +156,16 @@ func readFrame(f *wal.SegmentReader, id segment.ID, at frameAt, stream string) (
 	return b, nil
 }
 
+// damaged makes a scanner's finding about bytes that were read whole a
+// *segment.CorruptionError of this file. An error of reading stays one.
+func damaged(err error, f *wal.SegmentReader, id segment.ID) error {
+	var invalid *segment.InvalidFrameError
+	if errors.As(err, &invalid) {
+		err = invalid.Corruption(f.UUID, id)
+	}
+	return segment.InFile(err, segment.FileName(id), id)
+}
+
 func misread(f *wal.SegmentReader, id segment.ID, at frameAt, reason string) error {
 	return &segment.CorruptionError{File: segment.FileName(id), Segment: id, UUID: f.UUID, Offset: int64(at.off), Reason: reason}
 }

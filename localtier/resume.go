@@ -19,6 +19,7 @@ func (s *shardLog) resume(ctx context.Context, row catalog.ChainRow, absorbed se
 	}
 	// A crash here leaves a term without a segment: the next resume takes another.
 	s.begin(row, absorbed, local)
+	s.index.forget(absorbed) // the bucket has them: reads need not lean on this disk
 	if err := s.checkpointThrough(ctx, absorbed, local); err != nil {
 		return err
 	}

@@ -68,5 +68,5 @@ func scanSegment(ctx context.Context, log segmentOpener, id segment.ID) (frames 
 	if errors.Is(err, io.EOF) {
 		return frames, nil
 	}
-	return nil, segment.InFile(err, segment.FileName(id), id)
+	return nil, damaged(err, f, id)
 }

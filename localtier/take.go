@@ -45,10 +45,8 @@ func (s *shardLog) takeFrom(ctx context.Context, row catalog.ChainRow) error {
 	if row.Closed {
 		return s.refuse(ErrChainClosed, nil, "its epoch is over: write to the open one (`strandline topology show`)")
 	}
-	// In this order: the log seals by age from its opening on, and a segment that is
-	// open no more is then in the list.
-	st := s.wal.State()
-	local := s.wal.Sealed()
+	// One picture: nothing is sealed before the first append.
+	local, st := s.wal.Sealed(), s.wal.State()
 	if st.Segment == 0 {
 		return s.acquire(ctx, row)
 	}

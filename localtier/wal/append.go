@@ -135,8 +135,11 @@ func (l *Log) enqueue(r *run, buf []byte, mark int, kind segment.Kind, rows int)
 	l.head.end += n
 	l.head.frames++
 	l.head.next += segment.Seq(rows)
-	if l.head.frames == 2 {
+	switch {
+	case l.head.frames == 2:
 		l.armAge(l.cfg.SegmentAge)
+	case l.age == nil: // of a segment that was open before the last open of the log
+		l.armAge(ageLeft(l.head.start, l.cfg.Now(), l.cfg.SegmentAge))
 	}
 	l.metrics.appended(rows, n)
 	l.work.Signal()

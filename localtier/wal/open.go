@@ -186,13 +186,10 @@ func (l *Log) closeIfSealed() error {
 	return err
 }
 
-// start begins the log's own work: the committer, and the open segment's age.
+// start begins the log's own work. The age of a segment that was open before does
+// not run yet: it goes on with the next append, so that nothing is sealed under a
+// caller who still looks at what the log holds.
 func (l *Log) start() {
-	l.mu.Lock()
-	if l.head.open && l.head.frames > 1 {
-		l.armAge(ageLeft(l.head.start, l.cfg.Now(), l.cfg.SegmentAge))
-	}
-	l.mu.Unlock()
 	if l.durable.start.ID != 0 {
 		l.writeIndex()
 	}
