@@ -11,21 +11,27 @@ import (
 )
 
 // named holds an object's own footer against every ref that names it (I2). What it
-// finds wrong counts only if the ref still says the same afterwards.
-func (w *walk) named(ctx context.Context, store *objstore.Store, info objstore.Info, refs []catalog.LiveRef) error {
-	w.report.Footers++
-	footer, err := readFooter(ctx, store, info.Key)
+// finds wrong counts only if the ref still says the same afterwards. An object that
+// is not there is missing if the bucket is the deciding one.
+func (w *walk) named(ctx context.Context, at place, key string, refs []catalog.LiveRef) error {
+	footer, err := readFooter(ctx, at.store, key)
+	if segment.IsStructural(err) {
+		// One read may have met a proxy's or a disk's bad moment.
+		footer, err = readFooter(ctx, at.store, key)
+	}
 	var broken string
 	switch {
+	case errors.Is(err, objstore.ErrNotFound) && !at.deciding:
+		return nil // gone since it was listed
 	case errors.Is(err, objstore.ErrNotFound):
-		return w.missing(ctx, store, keyedRefs{key: info.Key, refs: refs}, true)
-	case errors.Is(err, segment.ErrCorrupt):
+		broken = "its object is not in the bucket"
+	case segment.IsStructural(err):
 		broken = err.Error()
 	case err != nil:
-		return fmt.Errorf("read the footer of %s: %w", info.Key, err)
+		return fmt.Errorf("read the footer of %s: %w", key, err)
 	}
-	var suspects []catalog.Ref
-	whys := map[segment.Pos]string{}
+	w.report.Footers++
+	whys := map[segment.Pos]map[int64]string{} // by first row and stream
 	for i := range refs {
 		ref := &refs[i].Ref
 		why := broken
@@ -33,33 +39,46 @@ func (w *walk) named(ctx context.Context, store *objstore.Store, info objstore.I
 			why = coverage(footer, ref)
 		}
 		if why != "" {
-			suspects = append(suspects, *ref)
-			whys[ref.FirstPos()] = why
+			if whys[ref.FirstPos()] == nil {
+				whys[ref.FirstPos()] = map[int64]string{}
+			}
+			whys[ref.FirstPos()][ref.StreamID] = why
 		}
 	}
-	if len(suspects) == 0 {
+	if len(whys) == 0 {
 		return nil
 	}
-	now, err := w.cat.Liveness(ctx, info.Key)
+	now, err := w.cat.Liveness(ctx, key)
 	if err != nil {
 		return err
 	}
-	for i := range suspects {
-		for j := range now {
-			if now[j].Ref == suspects[i] && !now[j].LastPos().Less(now[j].LiveFrom) {
-				w.damage(&suspects[i], whys[suspects[i].FirstPos()])
-			}
+	for i := range now {
+		r := &now[i]
+		if r.Dead(r.LiveFrom) {
+			continue // retired soon: nobody may read it
+		}
+		why, ok := whys[r.FirstPos()][r.StreamID]
+		if ok && broken == "" {
+			why = coverage(footer, &r.Ref) // a rewrite may have cut it meanwhile
+		}
+		if why != "" {
+			w.damage(at, r, why)
 		}
 	}
 	return nil
 }
 
-// coverage says in words why a footer does not cover a ref, or nothing. The sums
-// of a whole span must agree; of a part of a chunk only the bounds can be told.
+// coverage says in words why a footer does not cover a ref, or nothing. Chunks that
+// are wholly the ref's must add up to what it says. Of a ref that is a part of a
+// chunk (the rest of a shorter output, the head of a trimmed one) only the bounds
+// can be told: which rows lie before its first is in the chunk, not in the footer.
 func coverage(f *segment.Footer, ref *catalog.Ref) string {
+	if f.Kind != kindOfRef[ref.Kind] {
+		return fmt.Sprintf("its object is a %s, the ref says %s", f.Kind, ref.Kind)
+	}
 	var rows, sum uint64
 	var first, last segment.Seq
-	found := 0
+	found, cut := 0, false
 	for i := range f.Chunks {
 		c := &f.Chunks[i]
 		if c.Stream != ref.Stream || c.Epoch != ref.Epoch || c.Last < ref.First || c.First > ref.Last {
@@ -70,18 +89,24 @@ func coverage(f *segment.Footer, ref *catalog.Ref) string {
 		}
 		found++
 		last = c.Last
-		rows += uint64(c.Rows)
+		rows += c.Rows
 		sum += c.RowSum
+		cut = cut || c.First < ref.First || c.Last > ref.Last
 	}
 	switch {
 	case found == 0:
 		return "its footer has no chunk of the stream there"
-	case last < ref.Last || first > ref.First:
+	case last < ref.Last:
 		return fmt.Sprintf("its footer covers rows %d to %d only", first, last)
-	case first == ref.First && last == ref.Last && (rows != ref.Rows || sum != ref.RowSum):
+	case cut && rows < ref.Rows, !cut && (rows != ref.Rows || sum != ref.RowSum):
 		return fmt.Sprintf("its footer says %d rows of sum %016x, the ref %d of %016x", rows, sum, ref.Rows, ref.RowSum)
 	}
 	return ""
+}
+
+// kindOfRef: what the refs of each kind name.
+var kindOfRef = map[catalog.RefKind]segment.ObjectKind{
+	catalog.RefSlot: segment.ObjSlot, catalog.RefStream: segment.ObjStream, catalog.RefPack: segment.ObjPack,
 }
 
 func readFooter(ctx context.Context, s *objstore.Store, key string) (*segment.Footer, error) {

@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -66,7 +65,7 @@ type walk struct {
 	now     time.Time
 	grace   time.Duration // orphan grace
 	chains  map[segment.Chain]catalog.ChainRow
-	epochs  map[segment.Epoch]catalog.Topology
+	epochs  map[segment.Epoch]bool
 }
 
 func (w *walk) begin(ctx context.Context) error {
@@ -78,23 +77,7 @@ func (w *walk) begin(ctx context.Context) error {
 		return err
 	}
 	w.grace = settings.OrphanGrace.Deleting(w.now, catalog.DefaultOrphanGrace)
-	rows, err := w.cat.Chains(ctx)
-	if err != nil {
-		return err
-	}
-	w.chains = make(map[segment.Chain]catalog.ChainRow, len(rows))
-	for _, row := range rows {
-		w.chains[row.Chain] = row
-	}
-	tops, err := w.cat.Topologies(ctx)
-	if err != nil {
-		return err
-	}
-	w.epochs = make(map[segment.Epoch]catalog.Topology, len(tops))
-	for _, t := range tops {
-		w.epochs[t.Epoch] = t
-	}
-	return nil
+	return w.cursors(ctx)
 }
 
 // buckets merges, class by class, the listing of every bucket with the refs that
@@ -107,7 +90,7 @@ func (w *walk) buckets(ctx context.Context) error {
 	slices.Sort(names)
 	for _, class := range names {
 		for i, store := range w.classes[class] {
-			if err := w.bucket(ctx, class, store, i == 0); err != nil {
+			if err := w.bucket(ctx, place{class, store, i == 0}); err != nil {
 				return fmt.Errorf("class %s: %w", class, err)
 			}
 		}
@@ -115,20 +98,29 @@ func (w *walk) buckets(ctx context.Context) error {
 	return nil
 }
 
-// bucket walks one bucket. Only the deciding bucket of a set must hold everything.
-func (w *walk) bucket(ctx context.Context, class string, store *objstore.Store, deciding bool) error {
-	next, stop := iter.Pull2(w.keyed(ctx, segment.Class(class)))
+// place is the bucket being walked. Only the deciding one of a set must hold
+// everything.
+type place struct {
+	class    string
+	store    *objstore.Store
+	deciding bool
+}
+
+// bucket walks one bucket: two sequences in key order, side by side. Should their
+// orders ever differ, a key is looked at twice, by name; no verdict rests on order.
+func (w *walk) bucket(ctx context.Context, at place) error {
+	next, stop := iter.Pull2(w.keyed(ctx, at))
 	defer stop()
 	refs, more, err := pull(next)
 	if err != nil {
 		return err
 	}
-	for info, err := range sortedListing(ctx, store) {
+	for info, err := range sortedListing(ctx, at.store) {
 		if err != nil {
-			return fmt.Errorf("list %s: %w", store.Name(), err)
+			return fmt.Errorf("list %s: %w", at.store.Name(), err)
 		}
 		for more && refs.key < info.Key {
-			if err := w.missing(ctx, store, refs, deciding); err != nil {
+			if err := w.unlisted(ctx, at, refs); err != nil {
 				return err
 			}
 			if refs, more, err = pull(next); err != nil {
@@ -136,21 +128,21 @@ func (w *walk) bucket(ctx context.Context, class string, store *objstore.Store, 
 			}
 		}
 		w.count(info)
-		if more && refs.key == info.Key {
-			if err := w.named(ctx, store, info, refs.refs); err != nil {
-				return err
-			}
-			if refs, more, err = pull(next); err != nil {
+		if !more || refs.key != info.Key {
+			if err := w.unnamed(ctx, at, info); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := w.unnamed(ctx, store, info); err != nil {
+		if err := w.named(ctx, at, info.Key, refs.refs); err != nil {
+			return err
+		}
+		if refs, more, err = pull(next); err != nil {
 			return err
 		}
 	}
 	for more {
-		if err := w.missing(ctx, store, refs, deciding); err != nil {
+		if err := w.unlisted(ctx, at, refs); err != nil {
 			return err
 		}
 		if refs, more, err = pull(next); err != nil {
@@ -158,6 +150,15 @@ func (w *walk) bucket(ctx context.Context, class string, store *objstore.Store, 
 		}
 	}
 	return nil
+}
+
+// unlisted: refs name a key that the listing did not show. It is asked for by name:
+// the listing may be older than the commit.
+func (w *walk) unlisted(ctx context.Context, at place, k keyedRefs) error {
+	if !at.deciding {
+		return nil
+	}
+	return w.named(ctx, at, k.key, k.refs)
 }
 
 func (w *walk) count(info objstore.Info) {
@@ -175,7 +176,7 @@ type keyedRefs struct {
 }
 
 // keyed yields the refs of a class by key, in pages.
-func (w *walk) keyed(ctx context.Context, class segment.Class) iter.Seq2[keyedRefs, error] {
+func (w *walk) keyed(ctx context.Context, at place) iter.Seq2[keyedRefs, error] {
 	return func(yield func(keyedRefs, error) bool) {
 		var after *catalog.Ref
 		var group keyedRefs
@@ -186,7 +187,14 @@ func (w *walk) keyed(ctx context.Context, class segment.Class) iter.Seq2[keyedRe
 				return
 			}
 			for _, ref := range page {
-				if ref.Class != class || ref.Kind == catalog.RefLost {
+				if ref.Kind == catalog.RefLost {
+					continue
+				}
+				if _, ok := w.classes[string(ref.Class)]; !ok {
+					yield(keyedRefs{}, fmt.Errorf("refs name objects of class %q, for which no store is given; give one with --store", ref.Class))
+					return
+				}
+				if string(ref.Class) != at.class {
 					continue
 				}
 				if ref.Key != group.key {
@@ -196,7 +204,9 @@ func (w *walk) keyed(ctx context.Context, class segment.Class) iter.Seq2[keyedRe
 					group = keyedRefs{key: ref.Key}
 				}
 				group.refs = append(group.refs, ref)
-				w.report.Refs++
+				if at.deciding {
+					w.report.Refs++
+				}
 			}
 			if len(page) < w.cfg.Page {
 				break
@@ -237,35 +247,12 @@ func sortedListing(ctx context.Context, store *objstore.Store) iter.Seq2[objstor
 	}
 }
 
-// missing: refs name a key that the listing did not show. The object is asked for
-// by name, and the refs again: the listing may be older than the commit.
-func (w *walk) missing(ctx context.Context, store *objstore.Store, k keyedRefs, deciding bool) error {
-	if !deciding {
-		return nil
+func (w *walk) damage(at place, ref *catalog.LiveRef, why string) {
+	first := ref.First
+	if ref.LiveFrom.Epoch == ref.Epoch {
+		first = max(first, ref.LiveFrom.Seq)
 	}
-	info, err := store.Head(ctx, k.key)
-	if err == nil {
-		w.count(info)
-		return w.named(ctx, store, info, k.refs)
-	}
-	if !errors.Is(err, objstore.ErrNotFound) {
-		return err
-	}
-	refs, err := w.cat.Liveness(ctx, k.key)
-	if err != nil {
-		return err
-	}
-	for _, ref := range refs {
-		if ref.LastPos().Less(ref.LiveFrom) {
-			continue // retired soon: nobody may read it
-		}
-		w.damage(&ref.Ref, "its object is not in the bucket")
-	}
-	return nil
-}
-
-func (w *walk) damage(ref *catalog.Ref, why string) {
 	w.report.addDamage(w.cfg.MaxFindings, DamageItem{
-		Stream: ref.Stream, Epoch: ref.Epoch, First: ref.First, Last: ref.Last, Key: ref.Key, Why: why,
+		Stream: ref.Stream, Epoch: ref.Epoch, First: first, Last: ref.Last, Key: ref.Key, Bucket: at.store.Name(), Why: why,
 	})
 }

@@ -18,6 +18,7 @@ type standing struct {
 	intent  *catalog.Intent   // nil: none
 	watched catalog.Duty      // duty of a marker for the key, or empty
 	young   bool              // its intent's deadline has not passed
+	epoch   bool              // the catalog has the key's epoch
 }
 
 // finding is what an object without a ref is.
@@ -36,10 +37,15 @@ func judge(s standing) finding {
 		return judgeSettled(s)
 	case segment.KeyHead, segment.KeyTrim:
 		if s.chain == nil {
-			return finding{state: Leaked, why: "a record of a chain that the catalog does not have"}
+			return finding{state: Unknown, why: "a record of a chain that the catalog does not have: was the catalog rolled back?"}
 		}
 		return finding{}
-	case segment.KeyStamp, segment.KeyTopology:
+	case segment.KeyTopology:
+		if !s.epoch {
+			return finding{state: Unknown, why: "a record of an epoch that the catalog does not have: was the catalog rolled back?"}
+		}
+		return finding{}
+	case segment.KeyStamp:
 		return finding{}
 	default:
 		return finding{state: Unknown, why: "not a key that Strandline forms"}
@@ -74,17 +80,17 @@ func judgeSettled(s standing) finding {
 	}
 }
 
-// unnamed looks at an object without a ref: first at what may own it, then, before
-// anything is reported, at the refs again.
-func (w *walk) unnamed(ctx context.Context, store *objstore.Store, info objstore.Info) error {
+// unnamed looks at an object without a ref: first at what may own it. What nothing
+// owns is looked at again before it is reported, for all that was read in bulk is old.
+func (w *walk) unnamed(ctx context.Context, at place, info objstore.Info) error {
 	s, err := w.standing(ctx, info.Key)
 	if err != nil {
 		return err
 	}
 	f := judge(s)
-	if f.state == Leaked {
-		again, err := w.lookAgain(ctx, store, info, s)
-		if err != nil || again {
+	if f.state == Leaked || f.state == Unknown && s.key.Kind != 0 {
+		var accounted bool
+		if f, accounted, err = w.lookAgain(ctx, at, info); err != nil || accounted {
 			return err
 		}
 	}
@@ -94,8 +100,62 @@ func (w *walk) unnamed(ctx context.Context, store *objstore.Store, info objstore
 	}
 	if f.state != "" {
 		w.report.addGarbage(w.cfg.MaxFindings, GarbageItem{
-			Key: info.Key, Bucket: store.Name(), Bytes: info.Size, State: f.state, Why: f.why,
+			Key: info.Key, Bucket: at.store.Name(), Bytes: info.Size, State: f.state, Why: f.why,
 		})
+	}
+	return nil
+}
+
+// lookAgain asks by name, in the order of an object's life: an intent stands before
+// the object, then refs, then a reap-check, then a burned intent. Whoever was in one
+// of these states at the first look is found in it, or in a later one, or the object is
+// gone, which is asked last. accounted is true of what a ref names, or is gone.
+func (w *walk) lookAgain(ctx context.Context, at place, info objstore.Info) (f finding, accounted bool, err error) {
+	refs, err := w.cat.Liveness(ctx, info.Key)
+	if err != nil {
+		return f, false, err
+	}
+	if len(refs) > 0 {
+		return f, true, w.named(ctx, at, info.Key, refs)
+	}
+	if err := w.cursors(ctx); err != nil {
+		return f, false, err
+	}
+	s, err := w.standing(ctx, info.Key)
+	if err != nil {
+		return f, false, err
+	}
+	// Once more after the markers: its reap-check may have been resolved by the burn.
+	if s.intent == nil && s.watched == "" {
+		if err := w.intent(ctx, info.Key, &s); err != nil {
+			return f, false, err
+		}
+	}
+	// A HEAD's 404 has no code: a missing bucket looks the same. The GET has one.
+	_, _, err = at.store.ReadSuffix(ctx, info.Key, 1)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return f, true, nil
+	}
+	return judge(s), false, err
+}
+
+// cursors reads the chains and epochs anew.
+func (w *walk) cursors(ctx context.Context) error {
+	rows, err := w.cat.Chains(ctx)
+	if err != nil {
+		return err
+	}
+	w.chains = make(map[segment.Chain]catalog.ChainRow, len(rows))
+	for _, row := range rows {
+		w.chains[row.Chain] = row
+	}
+	tops, err := w.cat.Topologies(ctx)
+	if err != nil {
+		return err
+	}
+	w.epochs = make(map[segment.Epoch]bool, len(tops))
+	for _, t := range tops {
+		w.epochs[t.Epoch] = true
 	}
 	return nil
 }
@@ -104,20 +164,17 @@ func (w *walk) standing(ctx context.Context, key string) (standing, error) {
 	var s standing
 	k, err := segment.ParseKey(key)
 	if err != nil {
-		return s, nil // an unknown shape is a finding, not a fault
+		return s, nil //nolint:nilerr // an unknown shape is a finding, not a fault
 	}
-	s.key = k
+	s.key, s.epoch = k, w.epochs[k.Chain.Epoch]
 	if row, ok := w.chains[k.Chain]; ok {
 		s.chain = &row
 	}
 	if k.Kind != segment.KeyStream && k.Kind != segment.KeyPack {
 		return s, nil
 	}
-	intent, err := w.cat.Intent(ctx, key)
-	switch {
-	case err == nil:
-		s.intent, s.young = &intent, w.now.Before(intent.Deadline)
-	case !errors.Is(err, catalog.ErrNotFound):
+	// One query for each settled object that no ref names: those are few, for they die soon.
+	if err := w.intent(ctx, key, &s); err != nil {
 		return s, err
 	}
 	for _, duty := range []catalog.Duty{catalog.DutyReapCheck, catalog.DutyGC, catalog.DutyTailFill} {
@@ -131,6 +188,18 @@ func (w *walk) standing(ctx context.Context, key string) (standing, error) {
 		}
 	}
 	return s, nil
+}
+
+func (w *walk) intent(ctx context.Context, key string, s *standing) error {
+	intent, err := w.cat.Intent(ctx, key)
+	if errors.Is(err, catalog.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.intent, s.young = &intent, w.now.Before(intent.Deadline)
+	return nil
 }
 
 // hasMarker looks one marker up through the page verb: it begins just below the id.
@@ -151,29 +220,6 @@ func (w *walk) hasMarker(ctx context.Context, duty catalog.Duty, id string) (boo
 			return false, nil
 		}
 	}
-}
-
-// lookAgain asks by name for what was read in bulk before: a chain's cursors may
-// have moved, a commit may have named the key, a reap may have taken the object. again
-// is true if the object is accounted for.
-func (w *walk) lookAgain(ctx context.Context, store *objstore.Store, info objstore.Info, s standing) (again bool, err error) {
-	if s.chain != nil {
-		row, err := w.cat.Chain(ctx, s.key.Chain)
-		if err != nil {
-			return false, err
-		}
-		w.chains[s.key.Chain] = row
-	}
-	if _, err := store.Head(ctx, info.Key); errors.Is(err, objstore.ErrNotFound) {
-		return true, nil // deleted meanwhile
-	} else if err != nil {
-		return false, err
-	}
-	refs, err := w.cat.Liveness(ctx, info.Key)
-	if err != nil || len(refs) == 0 {
-		return false, err
-	}
-	return true, w.named(ctx, store, info, refs)
 }
 
 // uploads reports unfinished uploads that no intent names and that are older than
@@ -199,7 +245,7 @@ func (w *walk) uploads(ctx context.Context) error {
 }
 
 func (w *walk) upload(ctx context.Context, store *objstore.Store, u objstore.Upload) error {
-	if w.now.Sub(u.Initiated) < w.grace {
+	if w.now.Sub(u.Initiated) < w.grace || w.publishing(u.Key) {
 		w.report.Waiting++
 		return nil
 	}
@@ -214,4 +260,14 @@ func (w *walk) upload(ctx context.Context, store *objstore.Store, u objstore.Upl
 		Why: "an unfinished upload that nothing names; the auditor's sweep aborts it",
 	})
 	return nil
+}
+
+// publishing says whether a living owner may be at work on the slot at key.
+func (w *walk) publishing(key string) bool {
+	k, err := segment.ParseKey(key)
+	if err != nil || k.Kind != segment.KeySlot {
+		return false
+	}
+	row, ok := w.chains[k.Chain]
+	return ok && k.ID >= row.AbsorbedEnd && w.now.Before(row.LeaseEnd)
 }

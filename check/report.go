@@ -21,7 +21,7 @@ type State string
 const (
 	Pending State = "pending" // a marker or an intent sees to it after its grace
 	Leaked  State = "leaked"  // one of our keys that nothing watches; auditor --sweep reclaims it
-	Unknown State = "unknown" // no key of ours; never touched
+	Unknown State = "unknown" // no key of ours, or of what this catalog knows; never touched
 )
 
 // GarbageItem is an object, or an unfinished upload, that nothing live needs.
@@ -41,6 +41,7 @@ type DamageItem struct {
 	First  segment.Seq   `json:"first"`
 	Last   segment.Seq   `json:"last"`
 	Key    string        `json:"key,omitempty"`
+	Bucket string        `json:"bucket,omitempty"`
 	Why    string        `json:"why"`
 }
 

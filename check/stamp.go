@@ -25,6 +25,8 @@ var (
 type StampCatalog interface {
 	Settings(ctx context.Context) (catalog.Settings, error)
 	Init(ctx context.Context, deployment segment.UUID) (catalog.Settings, error)
+	Topologies(ctx context.Context) ([]catalog.Topology, error)
+	Chains(ctx context.Context) ([]catalog.ChainRow, error)
 }
 
 // maxRecord bounds the small records of the bucket.
@@ -40,60 +42,121 @@ func Verify(ctx context.Context, cat StampCatalog, classes objstore.Classes) err
 		return err
 	}
 	return eachBucket(classes, func(class string, store *objstore.Store) error {
-		stamp, found, err := readStamp(ctx, store)
-		if err != nil {
-			return err
-		}
-		if !found {
-			return fmt.Errorf("%w: %s has no stamp; is this the right --store?", ErrNotMine, store.Name())
-		}
-		return compare(settings.Deployment, class, stamp, store.Name())
+		return verifyStamp(ctx, store, settings.Deployment, class)
 	})
+}
+
+func verifyStamp(ctx context.Context, store *objstore.Store, deployment segment.UUID, class string) error {
+	stamp, found, err := readStamp(ctx, store)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fmt.Errorf("%w: %s has no stamp; is this the right --store?", ErrNotMine, store.Name())
+	}
+	return compare(deployment, class, stamp, store.Name())
 }
 
 // Ensure is Verify for whoever may found a deployment: on a first start the
 // catalog's row comes first, then the stamps, so a crash in between leaves a
-// catalog whose id the stamps then take.
+// catalog whose id the stamps then take. Two processes may found at once: both go
+// by the row and the stamps that stand.
 func Ensure(ctx context.Context, cat StampCatalog, classes objstore.Classes) (segment.UUID, error) {
 	settings, err := cat.Settings(ctx)
 	if errors.Is(err, catalog.ErrNotFound) {
-		if err := refuseUsed(ctx, classes, "the catalog is empty, but the bucket is in use"); err != nil {
-			return segment.UUID{}, err
-		}
-		settings, err = cat.Init(ctx, uuid.New())
+		settings, err = found(ctx, cat, classes)
 		// crash here: the row stands, the next start stamps the buckets
 	}
 	if err != nil {
 		return segment.UUID{}, err
 	}
 	err = eachBucket(classes, func(class string, store *objstore.Store) error {
-		return ensureStamp(ctx, store, segment.Stamp{Deployment: settings.Deployment, Class: segment.Class(class)})
+		return ensureStamp(ctx, cat, store, segment.Stamp{Deployment: settings.Deployment, Class: segment.Class(class)})
 	})
 	return settings.Deployment, err
 }
 
-func ensureStamp(ctx context.Context, store *objstore.Store, want segment.Stamp) error {
+// found makes the catalog's row, unless a bucket is in use already.
+func found(ctx context.Context, cat StampCatalog, classes objstore.Classes) (catalog.Settings, error) {
+	refused := refuseUsed(ctx, classes, "the catalog is empty, but the bucket is in use")
+	if refused == nil {
+		return cat.Init(ctx, uuid.New())
+	}
+	// Another process may have founded the deployment since the look at the catalog,
+	// and what was listed may be its stamp.
+	settings, err := cat.Settings(ctx)
+	if errors.Is(err, catalog.ErrNotFound) {
+		return settings, refused
+	}
+	return settings, err
+}
+
+func ensureStamp(ctx context.Context, cat StampCatalog, store *objstore.Store, want segment.Stamp) error {
 	have, found, err := readStamp(ctx, store)
 	if err != nil {
 		return err
 	}
 	if !found {
-		if err := refuseUsed(ctx, objstore.Classes{string(want.Class): {store}}, "it has no stamp, but holds objects"); err != nil {
-			return err
-		}
-		body, err := segment.EncodeStamp(want)
-		if err != nil {
-			return err
-		}
-		_, err = store.PutOnce(ctx, segment.StampKey(), body, nil)
-		if err == nil || !errors.Is(err, objstore.ErrExists) {
-			return err
-		}
-		if have, _, err = readStamp(ctx, store); err != nil { // another process of ours, or another deployment
+		if have, err = stampBucket(ctx, cat, store, want); err != nil {
 			return err
 		}
 	}
 	return compare(want.Deployment, string(want.Class), have, store.Name())
+}
+
+// stampBucket puts a bucket's stamp and returns the one that stands.
+func stampBucket(ctx context.Context, cat StampCatalog, store *objstore.Store, want segment.Stamp) (segment.Stamp, error) {
+	refused := refuseUsed(ctx, objstore.Classes{string(want.Class): {store}}, "it has no stamp, but holds objects")
+	if refused == nil {
+		refused = refuseEmptied(ctx, cat, want.Class, store.Name())
+	}
+	if refused != nil {
+		// Another process of this deployment may have stamped it meanwhile.
+		if have, found, err := readStamp(ctx, store); err == nil && found {
+			return have, nil
+		}
+		return segment.Stamp{}, refused
+	}
+	body, err := segment.EncodeStamp(want)
+	if err != nil {
+		return segment.Stamp{}, err
+	}
+	_, err = store.PutOnce(ctx, segment.StampKey(), body, nil)
+	if err == nil {
+		return want, nil
+	}
+	if !errors.Is(err, objstore.ErrExists) {
+		return segment.Stamp{}, fmt.Errorf("stamp %s: %w", store.Name(), err)
+	}
+	have, found, err := readStamp(ctx, store) // of another process of ours, or of another deployment
+	if err == nil && !found {
+		err = fmt.Errorf("%w: the stamp of %s is there and is not; look at the bucket", objstore.ErrConflict, store.Name())
+	}
+	return have, err
+}
+
+// refuseEmptied: a bucket without a stamp cannot be the one that the catalog's rows
+// went to. It was emptied, or it is another.
+func refuseEmptied(ctx context.Context, cat StampCatalog, class segment.Class, name string) error {
+	topologies, err := cat.Topologies(ctx)
+	if err != nil {
+		return err
+	}
+	ofClass := map[segment.Epoch]bool{}
+	for i := range topologies {
+		ofClass[topologies[i].Epoch] = topologies[i].Class == class
+	}
+	rows, err := cat.Chains(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		// Slots go to their epoch's class, whatever is settled to the standard one.
+		if rows[i].AbsorbedEnd > 1 && (ofClass[rows[i].Epoch] || class == segment.ClassStandard) {
+			return fmt.Errorf("%w: %s is empty, but the catalog has rows in class %s; is this the right --store?", ErrNotMine, name, class)
+		}
+	}
+	return nil
 }
 
 func readStamp(ctx context.Context, store *objstore.Store) (segment.Stamp, bool, error) {
@@ -153,29 +216,51 @@ func eachBucket(classes objstore.Classes, do func(class string, store *objstore.
 }
 
 // EnsureEpoch creates an epoch in the catalog and its record in every bucket of
-// the standard class, or verifies what stands.
+// its class, or verifies what stands.
 func EnsureEpoch(ctx context.Context, cat catalog.Deployment, classes objstore.Classes, t catalog.Topology) (catalog.Topology, error) {
-	t, err := cat.EnsureTopology(ctx, t)
+	set, err := classes.Set(string(t.Class))
 	if err != nil {
 		return t, err
 	}
-	body, err := segment.EncodeTopology(&segment.TopologyRecord{
+	t, err = cat.EnsureTopology(ctx, t)
+	if err != nil {
+		return t, err
+	}
+	record := segment.TopologyRecord{
 		Epoch: t.Epoch, Shards: t.Shards, Class: t.Class, Buckets: t.Buckets, Settle: t.Settle,
 		State: string(t.State),
-	})
-	if err != nil {
-		return t, err
 	}
-	set, err := classes.Set(string(t.Class))
+	body, err := segment.EncodeTopology(&record)
 	if err != nil {
 		return t, err
 	}
 	for _, store := range set {
 		// crash here: the next start writes the records that are missing
 		_, err := store.PutOnce(ctx, segment.TopologyKey(t.Epoch), body, nil)
-		if err != nil && !errors.Is(err, objstore.ErrExists) {
-			return t, fmt.Errorf("write the record of epoch %d: %w", t.Epoch, err)
+		if errors.Is(err, objstore.ErrExists) {
+			err = sameEpoch(ctx, store, &record)
+		}
+		if err != nil {
+			return t, fmt.Errorf("the record of epoch %d in %s: %w", t.Epoch, store.Name(), err)
 		}
 	}
 	return t, nil
+}
+
+// sameEpoch holds a record that stands against the catalog's epoch. Its state is as
+// of the time it was written.
+func sameEpoch(ctx context.Context, store *objstore.Store, want *segment.TopologyRecord) error {
+	body, _, err := store.ReadAll(ctx, segment.TopologyKey(want.Epoch), maxRecord)
+	if err != nil {
+		return err
+	}
+	have, err := segment.DecodeTopology(body)
+	if err != nil {
+		return err
+	}
+	if have.Shards != want.Shards || have.Class != want.Class || have.Settle != want.Settle || !slices.Equal(have.Buckets, want.Buckets) {
+		return fmt.Errorf("%w: it says %d shards, class %s, buckets %q, settle %t; the catalog %d, %s, %q, %t; check --store and --catalog", ErrNotMine,
+			have.Shards, have.Class, have.Buckets, have.Settle, want.Shards, want.Class, want.Buckets, want.Settle)
+	}
+	return nil
 }

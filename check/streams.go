@@ -51,7 +51,8 @@ func (w *walk) stream(ctx context.Context, name string) error {
 	}
 }
 
-// links reports the holes of one page and returns the last position it saw.
+// links reports the holes of one page, which is one look at the catalog, and
+// returns the last position it saw.
 func (w *walk) links(p catalog.Plan, from, last segment.Pos) segment.Pos {
 	for i := range p.Refs {
 		ref := &p.Refs[i]
@@ -60,29 +61,33 @@ func (w *walk) links(p catalog.Plan, from, last segment.Pos) segment.Pos {
 			ok = ref.PrevLast.Less(from) || ref.PrevLast == (segment.Pos{})
 		}
 		if !ok {
-			w.hole(p.Stream.Name, ref, last)
+			w.hole(p.Stream.Name, from, last, ref.PrevLast, fmt.Sprintf("no ref serves the rows before %s", ref.FirstPos()))
 		}
 		if ref.Kind == catalog.RefLost {
-			w.damage(ref, "lost, and accepted as lost by an operator")
+			w.report.addDamage(w.cfg.MaxFindings, DamageItem{
+				Stream: ref.Stream, Epoch: ref.Epoch, First: ref.First, Last: ref.Last,
+				Why: "lost, and accepted as lost by an operator",
+			})
 		}
 		last = ref.LastPos()
 	}
 	if !p.More && last.Less(p.Stream.Last) && !p.Stream.Last.Less(from) {
-		w.report.addDamage(w.cfg.MaxFindings, DamageItem{
-			Stream: p.Stream.Name, Epoch: p.Stream.Last.Epoch, First: last.Seq + 1, Last: p.Stream.Last.Seq,
-			Why: "no ref serves the end of the stream",
-		})
+		w.hole(p.Stream.Name, from, last, p.Stream.Last, "no ref serves the end of the stream")
+		last = p.Stream.Last
 	}
 	return last
 }
 
-func (w *walk) hole(stream string, ref *catalog.Ref, last segment.Pos) {
-	first := segment.Seq(1)
-	if last.Epoch == ref.Epoch {
-		first = last.Seq + 1
+// hole reports the rows after last, or from the first live one on, up to end. Which
+// seqs in between are the stream's own, nothing tells any more.
+func (w *walk) hole(stream string, from, last, end segment.Pos, why string) {
+	begin := last.Next()
+	if begin.Less(from) {
+		begin = from
 	}
-	w.report.addDamage(w.cfg.MaxFindings, DamageItem{
-		Stream: stream, Epoch: ref.PrevLast.Epoch, First: first, Last: ref.PrevLast.Seq,
-		Why: fmt.Sprintf("no ref serves the rows before %s", ref.FirstPos()),
-	})
+	d := DamageItem{Stream: stream, Epoch: end.Epoch, First: 1, Last: end.Seq, Why: why}
+	if begin.Epoch == end.Epoch {
+		d.First = max(1, begin.Seq)
+	}
+	w.report.addDamage(w.cfg.MaxFindings, d)
 }
