@@ -84,7 +84,7 @@ func (w *Writer) gone() {
 // change what errors.Is finds about the object.
 func (w *Writer) giveUp(err error) error {
 	if aerr := w.Abort(); aerr != nil {
-		return fmt.Errorf("%w (upload %s stands unfinished: %v)", err, w.id, aerr)
+		return fmt.Errorf("%w (upload %s stands unfinished: %s)", err, w.id, aerr.Error())
 	}
 	return err
 }

@@ -213,17 +213,13 @@ func (f *fill) identify(ctx context.Context, info Info) error {
 // range than the one asked for (a store or proxy that ignores Range).
 func (f *fill) drain(body io.Reader) error {
 	var one [1]byte
-	for {
-		n, err := body.Read(one[:])
-		if n > 0 {
-			f.got = 0
-			return &Error{Op: "get", Key: f.key, Kind: ErrUnsupported, Err: errors.New(
-				"the store sent more than the range asked for: it ignores Range, run doctor on it")}
-		}
-		if err != nil {
-			return nil // all bytes are here; how the connection ends is nothing to us
-		}
+	// All bytes are here: how the connection ends is nothing to us.
+	if n, _ := io.ReadFull(body, one[:]); n > 0 {
+		f.got = 0
+		return &Error{Op: "get", Key: f.key, Kind: ErrUnsupported, Err: errors.New(
+			"the store sent more than the range asked for: it ignores Range, run doctor on it")}
 	}
+	return nil
 }
 
 func (f *fill) short(err error) error {

@@ -73,7 +73,7 @@ func (p publication) verdict(err, unknown error) error {
 		return err
 	}
 	return &Error{Op: string(p.op), Key: p.key, Kind: ErrAmbiguous, Err: fmt.Errorf(
-		"an earlier attempt (%w) may have been applied; then: %v: read the key before deciding", unknown, err)}
+		"an earlier attempt (%w) may have been applied; then: %s: read the key before deciding", unknown, err.Error())}
 }
 
 // readBack decides by what stands under the key. done is false if the write is
@@ -101,7 +101,7 @@ func (s *Store) readBack(ctx context.Context, p publication, cause, unknown erro
 	}
 	// Neither error is wrapped: errors.Is must find "unknown" here and nothing else.
 	return Info{}, &Error{Op: string(p.op), Key: p.key, Kind: ErrAmbiguous, Err: fmt.Errorf(
-		"%v; reading back: %v: read the key before deciding", cause, err)}, true
+		"%s; reading back: %s: read the key before deciding", cause.Error(), err.Error())}, true
 }
 
 // standing reads what stands under key. HEAD alone proves presence only: its 404

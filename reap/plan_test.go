@@ -68,7 +68,7 @@ func TestPlanTrim(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			right, why, err := planTrim(c.plan)
 			switch {
-			case c.err == nil && err != nil, c.err != nil && err == nil, c.err != nil && c.err != errAny && !errors.Is(err, c.err):
+			case c.err == nil && err != nil, c.err != nil && err == nil, c.err != nil && !errors.Is(c.err, errAny) && !errors.Is(err, c.err):
 				t.Fatalf("error %v, want %v", err, c.err)
 			case c.kept != (why != ""):
 				t.Fatalf("reason %q, kept %v", why, c.kept)

@@ -100,20 +100,25 @@ func (r *Reaper) observe(ctx context.Context, markers []catalog.Marker) []Result
 	var g errgroup.Group
 	g.SetLimit(probesAhead)
 	for i, m := range markers {
-		results[i].Marker = m
 		g.Go(func() error {
-			res := &results[i]
-			set, err := r.classes.Set(string(m.Class))
-			if err != nil {
-				res.Err = err
-				return nil
-			}
-			res.Verdict, res.Tally, res.Err = probe.Probe(ctx, set.First(), r.cat, m.ID, m.Class)
+			results[i] = r.look(ctx, m)
 			return nil
 		})
 	}
 	_ = g.Wait() // the functions return nil: their errors are in the results
 	return results
+}
+
+// look probes one object.
+func (r *Reaper) look(ctx context.Context, m catalog.Marker) Result {
+	res := Result{Marker: m}
+	set, err := r.classes.Set(string(m.Class))
+	if err != nil {
+		res.Err = err
+		return res
+	}
+	res.Verdict, res.Tally, res.Err = probe.Probe(ctx, set.First(), r.cat, m.ID, m.Class)
+	return res
 }
 
 // refsFault is the first fault in reading or understanding refs, if there is one.

@@ -62,7 +62,7 @@ func checkKeyShape(t testing.TB, k string) {
 		}
 	}
 	if i := strings.IndexFunc(k, func(r rune) bool {
-		return !(r < 128 && plain(byte(r))) && !strings.ContainsRune(".~=/", r)
+		return (r >= 128 || !plain(byte(r))) && !strings.ContainsRune(".~=/", r)
 	}); i >= 0 {
 		t.Errorf("%q holds %q", k, k[i])
 	}

@@ -40,12 +40,12 @@ func mapError(doing string, err error) error {
 	if ctxErr(err) {
 		return fmt.Errorf("%w: %s: %w", catalog.ErrUnavailable, doing, err)
 	}
-	switch kind := kindOf(err); kind {
-	case nil:
+	switch kind := kindOf(err); {
+	case kind == nil:
 		return fmt.Errorf("catalog: %s: %w", doing, err)
-	case catalog.ErrCorrupt:
+	case errors.Is(kind, catalog.ErrCorrupt):
 		return fmt.Errorf("%w: %s: %w; stop all processes, keep the file, restore it or run rebuild", kind, doing, err)
-	case catalog.ErrNoSpace:
+	case errors.Is(kind, catalog.ErrNoSpace):
 		return fmt.Errorf("%w: %s: %w; make room on the disk of the catalog", kind, doing, err)
 	default:
 		return fmt.Errorf("%w: %s: %w", kind, doing, err)
@@ -55,10 +55,10 @@ func mapError(doing string, err error) error {
 // mapCommit gives the error of a COMMIT its kind. ambiguous: the commit record may
 // have reached the log.
 func mapCommit(err error) (mapped error, ambiguous bool) {
-	switch kind := kindOf(err); kind {
-	case catalog.ErrNoSpace, catalog.ErrReadOnly:
+	switch kind := kindOf(err); {
+	case errors.Is(kind, catalog.ErrNoSpace), errors.Is(kind, catalog.ErrReadOnly):
 		return mapError("commit", err), false
-	case catalog.ErrUnavailable:
+	case errors.Is(kind, catalog.ErrUnavailable):
 		var e *driver.Error
 		if errors.As(err, &e) && (e.Code()&0xff == lib.SQLITE_BUSY || e.Code()&0xff == lib.SQLITE_LOCKED) {
 			return mapError("commit", err), false

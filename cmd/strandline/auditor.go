@@ -161,10 +161,12 @@ func defaultLinger(ctx context.Context, t *tier) (time.Duration, error) {
 
 // ignoreCancel: a signal is the usual end of a service.
 func ignoreCancel(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 func (a *app) printSummary(t *tier, s auditor.Summary) error {

@@ -78,7 +78,7 @@ func (c *client) post(ctx context.Context, target string, rows []byte) (res http
 	if err != nil {
 		return res, nil, &exitError{code: exitUnavailable, err: fmt.Errorf("%w; is strandline up running there?", err)}
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
 		return res, nil, &exitError{code: exitUnavailable, err: fmt.Errorf("the answer was cut; the rows may have been appended: %w", err)}

@@ -25,7 +25,6 @@ type app struct {
 	streams
 	json     bool
 	logLevel string
-	backend  backendFlags
 }
 
 // run executes one command line and returns the exit code of design 05.

@@ -79,7 +79,7 @@ func post(ctx context.Context, client *http.Client, target string, body []byte, 
 	if err != nil {
 		return 0, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return 0, err

@@ -17,14 +17,15 @@ func fsError(op, key string, err error) error {
 	if err == nil || errors.As(err, &typed) {
 		return err
 	}
-	kind, next := kindOf(err)
+	next, kind := kindOf(err)
 	if next != "" {
 		err = fmt.Errorf("%w: %s", err, next)
 	}
 	return &objstore.Error{Op: op, Key: key, Kind: kind, Err: err}
 }
 
-func kindOf(err error) (kind error, next string) {
+// kindOf is the kind of an error, and what to do about it if there is something.
+func kindOf(err error) (next string, kind error) {
 	for _, c := range []struct {
 		cause, kind error
 		next        string
@@ -46,10 +47,10 @@ func kindOf(err error) (kind error, next string) {
 		{syscall.ENOSYS, objstore.ErrUnsupported, noLinks},
 	} {
 		if errors.Is(err, c.cause) {
-			return c.kind, c.next
+			return c.next, c.kind
 		}
 	}
-	return objstore.ErrUnavailable, ""
+	return "", objstore.ErrUnavailable
 }
 
 const noLinks = "a bucket needs hard links, flock and fsync: choose another file system"

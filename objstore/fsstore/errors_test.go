@@ -71,7 +71,7 @@ func TestSystemErrors(t *testing.T) {
 			}
 			d.at = func(string) error { return nil }
 			err := perform(d, c.what)
-			if err != nil && c.kind != objstore.ErrAmbiguous {
+			if err != nil && !errors.Is(c.kind, objstore.ErrAmbiguous) {
 				t.Errorf("once the cause is gone: %v", err)
 			}
 		})

@@ -74,7 +74,7 @@ func unescape(name string) (seg string, ok bool) {
 			b = append(b, name[i]-('a'-'A'))
 			continue
 		}
-		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("._~=-", c) >= 0) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && strings.IndexByte("._~=-", c) < 0 {
 			return "", false
 		}
 		b = append(b, c)

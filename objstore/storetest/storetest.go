@@ -107,7 +107,7 @@ func (e *env) wantKind(what string, err error, kinds ...error) {
 func noise(seed uint64, n int) []byte {
 	src := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), 1})
 	b := make([]byte, n)
-	src.Read(b) // never fails, by its documentation
+	_, _ = src.Read(b) // never fails, by its documentation
 	return b
 }
 
