@@ -6,13 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/coldload"
@@ -20,98 +17,7 @@ import (
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/faultstore"
 	"github.com/strandline/strandline/segment"
-	"github.com/strandline/strandline/settle"
 )
-
-// settleAll settles every slot; min makes packs (large) or stream objects (small).
-func settleAll(t testing.TB, x *tiertest.Tier, streamMin int64) {
-	t.Helper()
-	s, err := settle.New(settle.Deps{
-		Catalog: x.Catalog, Classes: x.Classes, Clock: x.Clock.Now, Logger: slog.New(slog.DiscardHandler),
-		NewNonce: uuid.NewString, NewUUID: uuid.New,
-	}, settle.Config{SettleAge: -1, SettleBytes: -1, StreamObjectMin: streamMin, SpoolDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		rep, err := s.RunOnce(t.Context(), x.Chain, "test")
-		if err != nil || len(rep.Failures) > 0 {
-			t.Fatal(rep.Failures, err)
-		}
-		if rep.Idle != "" {
-			return
-		}
-	}
-}
-
-// trimSlots condemns and deletes every settled slot.
-func trimSlots(t testing.TB, x *tiertest.Tier) {
-	t.Helper()
-	condemnSlots(t, x)
-	deleteSlots(t, x)
-}
-
-func condemnSlots(t testing.TB, x *tiertest.Tier) {
-	t.Helper()
-	row, err := x.Catalog.AdvanceRewritten(t.Context(), x.Chain, 1<<40)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := marker(t, x, catalog.DutyTrimCheck)
-	if _, err := x.Catalog.CondemnSlots(t.Context(), m, x.Chain, row.Condemned, row.Rewritten); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func deleteSlots(t testing.TB, x *tiertest.Tier) {
-	t.Helper()
-	x.Clock.Advance(2 * tiertest.ReadGrace)
-	row, err := x.Catalog.Chain(t.Context(), x.Chain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for id := row.Trimmed; id < row.Condemned; id++ {
-		if _, err := x.Mem.Delete(t.Context(), []string{segment.SlotKey(x.Chain, id)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := x.Catalog.AdvanceTrim(t.Context(), x.Chain, row.Trimmed, row.Condemned); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func marker(t testing.TB, x *tiertest.Tier, d catalog.Duty) catalog.MarkerRef {
-	t.Helper()
-	ms, err := x.Catalog.MarkersOf(t.Context(), d, "", 1)
-	if err != nil || len(ms) == 0 {
-		t.Fatalf("no marker of duty %s: %v", d, err)
-	}
-	return ms[0].MarkerRef
-}
-
-// walkTrims retires the refs of trimmed streams.
-func walkTrims(t testing.TB, x *tiertest.Tier, stream string) {
-	t.Helper()
-	s, err := x.Catalog.Stream(t.Context(), stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		page, err := x.Catalog.WalkStream(t.Context(), s.ID, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := x.Catalog.ArmWatchers(t.Context(), page.Dead); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := x.Catalog.RetireRefs(t.Context(), page.Dead); err != nil {
-			t.Fatal(err)
-		}
-		if !page.More {
-			return
-		}
-	}
-}
 
 // chainRows is what a scan has to show from a seq on; live gives each stream's first.
 func chainRows(x *tiertest.Tier, from segment.Seq, live map[string]segment.Seq) (out []coldload.ShardRow) {
@@ -158,15 +64,15 @@ var stages = []struct {
 	make func(t testing.TB, x *tiertest.Tier)
 }{
 	{"slots", func(testing.TB, *tiertest.Tier) {}},
-	{"settled, slots stand", func(t testing.TB, x *tiertest.Tier) { settleAll(t, x, 1<<20) }},
-	{"condemned", func(t testing.TB, x *tiertest.Tier) { settleAll(t, x, 1<<20); condemnSlots(t, x) }},
-	{"packs only", func(t testing.TB, x *tiertest.Tier) { settleAll(t, x, 1<<26); trimSlots(t, x) }},
-	{"stream objects only", func(t testing.TB, x *tiertest.Tier) { settleAll(t, x, 1); trimSlots(t, x) }},
+	{"settled, slots stand", func(t testing.TB, x *tiertest.Tier) { x.Settle(1 << 20) }},
+	{"condemned", func(t testing.TB, x *tiertest.Tier) { x.Settle(1 << 20); x.CondemnSlots() }},
+	{"packs only", func(t testing.TB, x *tiertest.Tier) { x.Settle(1 << 26); x.TrimSlots() }},
+	{"stream objects only", func(t testing.TB, x *tiertest.Tier) { x.Settle(1); x.TrimSlots() }},
 	{"across the border", func(t testing.TB, x *tiertest.Tier) {
-		settleAll(t, x, 1<<14)
-		trimSlots(t, x)
+		x.Settle(1 << 14)
+		x.TrimSlots()
 		x.Slot(tiertest.Write{Stream: "b", Rows: 7, Size: 30}, tiertest.Write{Stream: "new", Rows: 3, Size: 30}, tiertest.Write{Stream: "a", Rows: 1, Size: 30})
-		settleAll(t, x, 1<<14)
+		x.Settle(1 << 14)
 		x.Slot(tiertest.Write{Stream: "a", Rows: 2, Size: 30})
 	}},
 }
@@ -235,7 +141,7 @@ func TestScanTrimmed(t *testing.T) {
 					t.Fatal(err)
 				}
 				if walk {
-					walkTrims(t, x, "b")
+					x.Walk("b")
 				}
 				got, err := scanAll(t.Context(), reader(t, x, coldload.Config{}), x, 0, nil)
 				if err != nil {
@@ -261,7 +167,7 @@ func TestScanTrimmedMeanwhile(t *testing.T) {
 					if _, err := x.Catalog.DeleteStream(t.Context(), "b"); err != nil {
 						t.Fatal(err)
 					}
-					walkTrims(t, x, "b")
+					x.Walk("b")
 				}
 			})
 			if err != nil {
@@ -280,8 +186,8 @@ func TestScanSlotsGo(t *testing.T) {
 	n := 0
 	got, err := scanAll(t.Context(), reader(t, x, coldload.Config{}), x, 0, func(coldload.ShardRow) {
 		if n++; n == 10 {
-			settleAll(t, x, 1<<20)
-			trimSlots(t, x)
+			x.Settle(1 << 20)
+			x.TrimSlots()
 		}
 	})
 	if err != nil {
@@ -351,8 +257,8 @@ func TestScanLost(t *testing.T) {
 func TestScanHole(t *testing.T) {
 	for _, drop := range []string{"a", "b"} {
 		x, _ := threeSlots(t, nil)
-		settleAll(t, x, 1)
-		trimSlots(t, x)
+		x.Settle(1)
+		x.TrimSlots()
 		r, err := coldload.New(&forgetful{Catalog: x.Catalog, stream: drop}, x.Classes, coldload.Config{Clock: x.Clock.Now})
 		if err != nil {
 			t.Fatal(err)
@@ -395,8 +301,8 @@ func TestScanPlanAges(t *testing.T) {
 			return faultstore.Fault{}
 		})
 	})
-	settleAll(t, x, 1)
-	trimSlots(t, x)
+	x.Settle(1)
+	x.TrimSlots()
 	slow = true
 	got, err := scanAll(t.Context(), reader(t, x, coldload.Config{PlanRefs: 2, ScanRefs: 2, Window: 1}), x, 0, nil)
 	if err != nil {
@@ -426,8 +332,8 @@ func TestScanFaults(t *testing.T) {
 				return faultstore.Fault{Kind: faultstore.NotApplied, Err: objstore.ErrDenied}
 			})
 		})
-		settleAll(t, x, 1<<20)
-		trimSlots(t, x)
+		x.Settle(1 << 20)
+		x.TrimSlots()
 		x.Slot(tiertest.Write{Stream: "a", Rows: 2, Size: 30})
 		on = true
 		got, err := scanAll(t.Context(), reader(t, x, coldload.Config{Window: 1}), x, 0, nil)
@@ -459,13 +365,15 @@ func TestScanMemory(t *testing.T) {
 	}
 	for _, settled := range []bool{false, true} {
 		if settled {
-			settleAll(t, x, 1<<16)
-			trimSlots(t, x)
+			x.Settle(1 << 16)
+			x.TrimSlots()
 		}
 		want := chainRows(x, 0, nil)
 		r := reader(t, x, coldload.Config{MemoryBytes: budget, FetchBytes: 64 << 10, Window: 2})
 		var base, m runtime.MemStats
-		runtime.GC()
+		for range 3 { // pools are emptied by the second
+			runtime.GC()
+		}
 		runtime.ReadMemStats(&base)
 		n, peak := 0, uint64(0)
 		for row, err := range r.Scan(t.Context(), x.Chain, 0) {

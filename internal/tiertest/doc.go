@@ -1,5 +1,9 @@
 // Package tiertest builds a small tier for tests of readers: a bucket in memory, a
 // catalog in a file, and one chain whose slots are made from append calls, all on
-// one virtual clock. It settles nothing and deletes nothing; tests that need
-// those use the real rooms on top of it.
+// one virtual clock.
+//
+//	tier.go    New, and Slot: seal, publish and absorb appends
+//	lives.go   what befalls slots and streams: settle, condemn, delete, walk
+//
+// Nothing happens by itself: a test says what is settled, deleted and retired.
 package tiertest
