@@ -68,11 +68,18 @@ const (
 // New makes an empty tier; wrap may put a fault layer around the driver (nil: none).
 func New(t testing.TB, wrap func(objstore.Driver) objstore.Driver) *Tier {
 	t.Helper()
+	return NewOn(t, memstore.Options{}, wrap)
+}
+
+// NewOn is New on a bucket with options; its clock is the tier's.
+func NewOn(t testing.TB, opts memstore.Options, wrap func(objstore.Driver) objstore.Driver) *Tier {
+	t.Helper()
 	x := &Tier{
 		T: t, Clock: &Clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)},
 		Chain: segment.Chain{Epoch: 1}, Owner: uuid.New(), next: 1, id: 1, Rows: map[string][]segment.Row{},
 	}
-	x.Mem = memstore.New(memstore.Options{Clock: x.Clock.Now})
+	opts.Clock = x.Clock.Now
+	x.Mem = memstore.New(opts)
 	var driver objstore.Driver = x.Mem
 	if wrap != nil {
 		driver = wrap(driver)
