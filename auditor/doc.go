@@ -15,13 +15,20 @@
 //
 // One failing marker or duty never stalls the others (K11). Deletes stop for one
 // grace when a clock stepped or is skewed (clock.go), and on a catalog that was
-// rolled back (heads.go).
+// rolled back (guard.go).
 //
-//	auditor.go  Deps, New           once.go     Once: until nothing is due
-//	config.go   Config              run.go      Run: the schedule
-//	pass.go     guard, take, run, put back      duties.go  each duty's step
-//	clock.go    the clock rule, pure; guard.go  its state
-//	backoff.go  pauses              summary.go  what was done and what was kept
+//	auditor.go   Deps, New
+//	config.go    Config
+//	run.go       Run: the schedule
+//	once.go      Once: until nothing is due
+//	dryrun.go    what the deleting duties would do
+//	pass.go      one duty once: guard, take, run, put back
+//	duties.go    each duty's step
+//	settling.go  settle's and absorb's: by chain, not by marker
+//	clock.go     the clock rule, pure
+//	guard.go     may deletes go on: the clocks' state, and the chains' heads
+//	backoff.go   pauses
+//	summary.go   what was done and what was kept
 //
 // What this package does not do: decide anything about an object.
 package auditor

@@ -178,8 +178,8 @@ func (d *DB) explainReadOnly(err error) error {
 	if !d.opt.ReadOnly || !errors.Is(err, catalog.ErrUnavailable) && !errors.Is(err, catalog.ErrReadOnly) {
 		return err
 	}
-	return fmt.Errorf("%w: reading %s needs a -shm file beside it, and this user may not write in that directory: run as one who may, or read a copy (%v)",
-		catalog.ErrUnavailable, d.opt.Path, err)
+	return fmt.Errorf("%w: reading %s needs a -shm file beside it, and this user may not write in that directory: run as one who may, or read a copy (%s)",
+		catalog.ErrUnavailable, d.opt.Path, err.Error())
 }
 
 // connect opens one connection with the pragmas that all have.

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -112,6 +113,25 @@ func TestArchitectureNamesFiles(t *testing.T) {
 		if asRoom != nil && asPath != nil {
 			t.Errorf("docs/architecture.md names %s in %s, which does not exist", name, room)
 		}
+	}
+}
+
+// TestPackageDocsNameFiles: a file that a package's comment names stands beside it.
+func TestPackageDocsNameFiles(t *testing.T) {
+	named := 0
+	for _, doc := range goFiles(t) {
+		if path.Base(doc) != "doc.go" {
+			continue
+		}
+		for _, name := range regexp.MustCompile(`[a-z0-9_]+\.go\b`).FindAllString(string(read(t, doc)), -1) {
+			named++
+			if _, err := os.Stat(filepath.Join(root, path.Dir(doc), name)); err != nil {
+				t.Errorf("%s names %s: %v", doc, name, err)
+			}
+		}
+	}
+	if named < 50 {
+		t.Errorf("only %d files found in the packages' comments", named)
 	}
 }
 
