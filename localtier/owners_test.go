@@ -16,6 +16,7 @@ import (
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/faultstore"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -256,6 +257,36 @@ func TestRolledBack(t *testing.T) {
 	}
 	if after := w.chain(0); after.Term != row.Term {
 		t.Errorf("the refused start took term %d", after.Term)
+	}
+}
+
+// TestK21: a head that cannot be read is not "no head", and one that does not decode
+// is not an empty one. The start is refused before it takes anything.
+func TestK21(t *testing.T) {
+	w := newWorld(t, 1)
+	a := w.open("a")
+	w.mustAppend(a, "s", AckShared, "one")
+	w.mustClose(a)
+	row := w.chain(0)
+	healthy := w.set
+	for _, kind := range []error{objstore.ErrUnavailable, objstore.ErrDenied, objstore.ErrShort} {
+		w.set = objstore.Set{newStore(t, faultstore.Wrap(w.mem, func(c faultstore.Call) faultstore.Fault {
+			if c.Key == segment.HeadKey(row.Chain) {
+				return faultstore.Fault{Kind: faultstore.NotApplied, Err: kind}
+			}
+			return faultstore.Fault{}
+		}))}
+		if _, err := w.tryOpen("a"); !errors.Is(err, kind) {
+			t.Errorf("%v: %v", kind, err)
+		}
+	}
+	w.set = healthy
+	w.put(segment.HeadKey(row.Chain), []byte(`{"half a head`), nil)
+	if _, err := w.tryOpen("a"); !segment.IsStructural(err) {
+		t.Errorf("a head that does not decode: %v", err)
+	}
+	if after := w.chain(0); after.Term != row.Term || after.Owner != row.Owner {
+		t.Errorf("a refused start took the chain: %+v", after)
 	}
 }
 

@@ -13,12 +13,8 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-const (
-	// takeAttempts bounds the races for a chain that one Open takes part in.
-	takeAttempts = 5
-	// maxHeadBytes bounds a chain head: 10,000 consumers of 200 bytes, escaped.
-	maxHeadBytes = 16 << 20
-)
+// takeAttempts bounds the races for a chain that one Open takes part in.
+const takeAttempts = 5
 
 // take makes this directory the chain's owner: resume if it is the one that the
 // chain row names and its segments continue the chain, else acquire with an empty
@@ -64,7 +60,7 @@ func (s *shardLog) takeFrom(ctx context.Context, row catalog.ChainRow) error {
 // that a row behind its head means a catalog that was rolled back (03 §0).
 func (s *shardLog) look(ctx context.Context) (catalog.ChainRow, error) {
 	key := segment.HeadKey(s.chain)
-	body, _, err := s.bucket.Set.First().ReadAll(ctx, key, maxHeadBytes)
+	body, _, err := s.bucket.Set.First().ReadAll(ctx, key, segment.MaxHeadBytes)
 	none := errors.Is(err, objstore.ErrNotFound) // no slot of this chain has gone yet
 	if err != nil && !none {
 		return catalog.ChainRow{}, fmt.Errorf("read the chain's head: %w", err)

@@ -16,12 +16,8 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-const (
-	// headMax bounds a head: 10,000 consumers of 200 bytes and some.
-	headMax = 8 << 20
-	// headTries bounds the race of auditors over one head.
-	headTries = 8
-)
+// headTries bounds the race of auditors over one head.
+const headTries = 8
 
 // HeadStore is what the head needs of a bucket; *objstore.Store is one.
 type HeadStore interface {
@@ -38,7 +34,7 @@ type HeadCatalog interface {
 // readHead returns the head that stands and its ETag; nil and "" if none does.
 func readHead(ctx context.Context, store HeadStore, chain segment.Chain) (*segment.Head, string, error) {
 	key := segment.HeadKey(chain)
-	body, info, err := store.ReadAll(ctx, key, headMax)
+	body, info, err := store.ReadAll(ctx, key, segment.MaxHeadBytes)
 	if errors.Is(err, objstore.ErrNotFound) {
 		return nil, "", nil
 	}

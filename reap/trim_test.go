@@ -155,6 +155,36 @@ func TestNamedSlotStopsTheTrim(t *testing.T) {
 	x.MustBeClean()
 }
 
+// K21: a head that cannot be read, or does not decode, is not "no head": nothing goes.
+func TestK21UnreadableHeadStopsTheTrim(t *testing.T) {
+	x := condemned(t, 2)
+	good, info, err := x.Store.ReadAll(t.Context(), segment.HeadKey(x.Chain), segment.MaxHeadBytes)
+	x.Must(err)
+	driver := faultstore.Wrap(x.Mem, func(c faultstore.Call) faultstore.Fault {
+		if c.Op == objstore.OpGet && c.Key == segment.HeadKey(x.Chain) {
+			return faultstore.Fault{Kind: faultstore.NotApplied}
+		}
+		return faultstore.Fault{}
+	})
+	if _, err := roomsOn(x, x.Open(driver), x.DB).trimOnce(); !errors.Is(err, objstore.ErrUnavailable) || driver.Hits() == 0 {
+		t.Errorf("a head that cannot be read: %v", err)
+	}
+	info, err = x.Store.PutIfMatch(t.Context(), segment.HeadKey(x.Chain), []byte("{}"), info.ETag)
+	x.Must(err)
+	x.Clock.Advance(time.Minute)
+	if _, err := plain(x).trimOnce(); !segment.IsStructural(err) {
+		t.Errorf("a head that does not decode: %v", err)
+	}
+	if len(x.Slots()) != 2 {
+		t.Fatalf("slots %v: deleted beside an unreadable head", x.Slots())
+	}
+	_, err = x.Store.PutIfMatch(t.Context(), segment.HeadKey(x.Chain), good, info.ETag)
+	x.Must(err)
+	x.Clock.Advance(time.Minute)
+	x.RunDry()
+	x.MustBeClean()
+}
+
 // The catalog was rolled back: no delete on that chain, and the error says what to do.
 func TestRolledBackCatalogStopsTheTrim(t *testing.T) {
 	x := condemned(t, 2)
@@ -235,8 +265,8 @@ func TestSlotsGoFromEveryBucketOfTheSet(t *testing.T) {
 	x.RunDry()
 }
 
-// Strays: a stalled owner's PUT that landed late, below trimmed.
-func TestStraysBelowTrimmedGoAfterAGrace(t *testing.T) {
+// K1, its end: a stalled owner's PUT that landed late, below trimmed, is reclaimed.
+func TestK1StraysBelowTrimmedGoAfterAGrace(t *testing.T) {
 	for name, opt := range map[string]memstore.Options{
 		"ordered":                   {},
 		"K39 shuffled, empty pages": {Shuffle: 7, EmptyPages: true, PageSize: 2},

@@ -32,6 +32,8 @@ const (
 	// MaxProducers is how many idempotent producers a chain remembers; the least
 	// recently used are forgotten first.
 	MaxProducers = 10_000
+	// MaxHeadBytes bounds a chain head: 10,000 consumers of 200 bytes, escaped.
+	MaxHeadBytes = 16 << 20
 	// MaxWriterVersion bounds the free text that names an object's writer.
 	MaxWriterVersion = 200
 
