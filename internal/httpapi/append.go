@@ -3,11 +3,14 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/segment"
@@ -36,6 +39,17 @@ func (s *server) append(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, fmt.Errorf("%w: ack=%s: give local or shared", errBadRequest, ack))
 		return
 	}
+	stream := r.PathValue("stream")
+	if err := segment.CheckStream(stream); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	room := bodyRoom(r)
+	if !s.bodies.TryAcquire(room) {
+		busy(w)
+		return
+	}
+	defer s.bodies.Release(room)
 	body, err := readBody(w, r)
 	if err != nil {
 		s.fail(w, r, err)
@@ -46,7 +60,6 @@ func (s *server) append(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	stream := r.PathValue("stream")
 	res, err := s.Writer.Append(r.Context(), stream, rows, ack)
 	if err != nil {
 		s.fail(w, r, err)
@@ -56,6 +69,14 @@ func (s *server) append(w http.ResponseWriter, r *http.Request) {
 		Stream: stream, Epoch: res.Epoch, Shard: res.Shard, Term: res.Term,
 		First: res.First, Last: res.Last, Rows: len(rows),
 	})
+}
+
+// bodyRoom is what a body may take of MaxBodiesBytes.
+func bodyRoom(r *http.Request) int64 {
+	if n := r.ContentLength; n >= 0 && n < MaxBodyBytes {
+		return n
+	}
+	return MaxBodyBytes
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
@@ -74,24 +95,32 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 // line is {"payload": "...", "ts": RFC 3339, "txn": "..."}; otherwise the line is the payload.
 func parseRows(contentType string, body []byte, now time.Time) ([]segment.Row, error) {
 	kind, _, _ := mime.ParseMediaType(contentType) // none: raw
-	rows := make([]segment.Row, 0, bytes.Count(body, []byte{'\n'})+1)
-	for n := 1; len(body) > 0; n++ {
+	lines := bytes.Count(body, []byte{'\n'})
+	if len(body) > 0 && body[len(body)-1] != '\n' {
+		lines++
+	}
+	switch {
+	case lines == 0:
+		return nil, fmt.Errorf("%w: the body has no rows; a row a line", errBadRequest)
+	case lines > MaxRows:
+		return nil, fmt.Errorf("%w: %d rows; a request holds at most %d, send them in several", errTooManyRows, lines, MaxRows)
+	}
+	rows := make([]segment.Row, lines)
+	for n := range rows {
 		line, rest, _ := bytes.Cut(body, []byte{'\n'})
 		body = rest
-		row := segment.Row{Time: now.UnixNano(), Payload: line}
+		rows[n] = segment.Row{Time: now.UnixNano(), Payload: line}
 		if kind == "application/x-ndjson" {
-			if err := decodeLine(line, &row); err != nil {
-				return nil, fmt.Errorf("%w: line %d: %w", errBadRequest, n, err)
+			if err := decodeLine(line, &rows[n]); err != nil {
+				return nil, fmt.Errorf("%w: line %d: %w", errBadRequest, n+1, err)
 			}
 		}
-		rows = append(rows, row)
-	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("%w: the body has no rows; a row a line", errBadRequest)
 	}
 	return rows, nil
 }
 
+// decodeLine reads one NDJSON row. What JSON would change silently is refused: a
+// row's bytes are the client's.
 func decodeLine(line []byte, row *segment.Row) error {
 	var in struct {
 		Payload *string    `json:"payload"`
@@ -99,24 +128,46 @@ func decodeLine(line []byte, row *segment.Row) error {
 		Time    *time.Time `json:"ts"`
 		Txn     string     `json:"txn"`
 	}
+	if !utf8.Valid(line) {
+		return errors.New("not UTF-8; give the payload as payload_base64")
+	}
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&in); err != nil {
+	if err := d.Decode(&in); errors.Is(err, io.EOF) {
+		return errors.New("an empty line")
+	} else if err != nil {
 		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something stands behind the row; a row a line")
 	}
 	switch {
 	case in.Payload != nil && in.Base64 != nil:
-		return fmt.Errorf("give payload or payload_base64, not both")
+		return errors.New("give payload or payload_base64, not both")
 	case in.Payload != nil:
 		row.Payload = []byte(*in.Payload)
 	case in.Base64 != nil:
 		row.Payload = in.Base64
 	default:
-		return fmt.Errorf("no payload")
+		return errors.New("no payload")
+	}
+	if in.Payload != nil && replaced(line, *in.Payload+in.Txn) || in.Payload == nil && replaced(line, in.Txn) {
+		return errors.New("half a surrogate pair; give the payload as payload_base64")
 	}
 	if in.Time != nil {
 		row.Time = in.Time.UnixNano()
+		if !time.Unix(0, row.Time).Equal(*in.Time) {
+			return fmt.Errorf("ts %s: a time is between the years 1678 and 2262", in.Time.Format(time.RFC3339))
+		}
 	}
 	row.Txn = []byte(in.Txn)
 	return nil
+}
+
+// replaced says whether decoding put more U+FFFD into text than the line has: that
+// is what becomes of half a surrogate pair.
+func replaced(line []byte, text string) bool {
+	const mark = "\uFFFD"
+	n := strings.Count(text, mark)
+	return n > 0 && n > bytes.Count(line, []byte(mark))+bytes.Count(bytes.ToLower(line), []byte(`\ufffd`))
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -37,28 +38,44 @@ var kinds = []struct {
 	{segment.ErrName, http.StatusBadRequest, "invalid-name"},
 	{errBadRequest, http.StatusBadRequest, "invalid-request"},
 	{localtier.ErrInvalid, http.StatusBadRequest, "invalid-request"},
+	{errTooManyRows, http.StatusRequestEntityTooLarge, "too-large"},
 	{localtier.ErrTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
+	{segment.ErrTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
 	{localtier.ErrNotOwner, http.StatusMisdirectedRequest, "not-owner"},
 	{localtier.ErrBackpressure, http.StatusServiceUnavailable, "backpressure"},
+	{wal.ErrBackpressure, http.StatusServiceUnavailable, "backpressure"},
 	{localtier.ErrFenced, http.StatusServiceUnavailable, "fenced"},
 	{localtier.ErrLeaseLost, http.StatusServiceUnavailable, "lease-lost"},
 	{localtier.ErrClosed, http.StatusServiceUnavailable, "closing"},
+	{wal.ErrClosed, http.StatusServiceUnavailable, "closing"},
 	{wal.ErrPoisoned, http.StatusServiceUnavailable, "poisoned"},
 	{localtier.ErrHalted, http.StatusServiceUnavailable, "halted"},
+	{localtier.ErrChainClosed, http.StatusServiceUnavailable, "chain-closed"},
+	{localtier.ErrRolledBack, http.StatusServiceUnavailable, "rolled-back"},
 	{wal.ErrFull, http.StatusInsufficientStorage, "disk-full"},
 	{coldload.ErrTrimmed, http.StatusGone, "trimmed"},
 	{coldload.ErrDeleted, http.StatusGone, "deleted"},
 	{coldload.ErrLost, http.StatusInternalServerError, "lost"},
 	{coldload.ErrCorrupt, http.StatusInternalServerError, "corrupt"},
 	{segment.ErrCorrupt, http.StatusInternalServerError, "corrupt"},
+	{catalog.ErrCorrupt, http.StatusInternalServerError, "corrupt"},
 	{catalog.ErrNotFound, http.StatusNotFound, "no-such-stream"},
 	{catalog.ErrBeyondTip, http.StatusConflict, "beyond-tip"},
 	{catalog.ErrUnavailable, http.StatusServiceUnavailable, "catalog-unavailable"},
+	{catalog.ErrAmbiguous, http.StatusServiceUnavailable, "catalog-unavailable"},
+	{catalog.ErrNoSpace, http.StatusInsufficientStorage, "disk-full"},
+	{objstore.ErrDenied, http.StatusInternalServerError, "store-denied"},
 	{objstore.ErrUnavailable, http.StatusServiceUnavailable, "store-unavailable"},
 	{objstore.ErrShort, http.StatusServiceUnavailable, "store-unavailable"},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, "timeout"},
+	{context.Canceled, http.StatusServiceUnavailable, "cancelled"},
 }
 
-var errBadRequest = errors.New("bad request")
+// The faults that this package finds itself.
+var (
+	errBadRequest  = errors.New("bad request")
+	errTooManyRows = errors.New("too many rows")
+)
 
 // problemOf maps an error onto its answer.
 func problemOf(err error) problem {
@@ -89,13 +106,18 @@ func problemOf(err error) problem {
 
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
-	if p.Status == http.StatusInternalServerError {
-		s.Logger.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", err)
-	}
+	s.log(r, p, err)
 	if p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", retryAfter(err))
 	}
 	writeProblem(w, p)
+}
+
+// log tells an operator what is nobody else's to mend. A client that went away is no fault.
+func (s *server) log(r *http.Request, p problem, err error) {
+	if p.Status == http.StatusInternalServerError && r.Context().Err() == nil {
+		s.Logger.Error("request failed", "method", r.Method, "path", r.URL.Path, "code", p.Code, "err", err)
+	}
 }
 
 func retryAfter(err error) string {

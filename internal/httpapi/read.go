@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -25,6 +26,7 @@ type Line struct {
 	Seq     segment.Seq   `json:"seq"`
 	Time    time.Time     `json:"ts"`
 	Txn     string        `json:"txn,omitempty"`
+	TxnB64  []byte        `json:"txn_base64,omitempty"` // when it is not UTF-8
 	Payload *string       `json:"payload,omitempty"`
 	Base64  []byte        `json:"payload_base64,omitempty"` // when the payload is not UTF-8
 }
@@ -33,7 +35,12 @@ type Line struct {
 func LineOf(stream string, row *coldload.Row) Line {
 	l := Line{
 		Stream: stream, Epoch: row.Epoch, Seq: row.Seq,
-		Time: time.Unix(0, row.Row.Time).UTC(), Txn: string(row.Txn),
+		Time: time.Unix(0, row.Row.Time).UTC(),
+	}
+	if utf8.Valid(row.Txn) {
+		l.Txn = string(row.Txn)
+	} else {
+		l.TxnB64 = row.Txn
 	}
 	if utf8.Valid(row.Payload) {
 		p := string(row.Payload)
@@ -48,7 +55,10 @@ func LineOf(stream string, row *coldload.Row) Line {
 // {"error": problem}: a body without it is complete.
 func (s *server) read(w http.ResponseWriter, r *http.Request) {
 	stream := r.PathValue("stream")
-	from, to, limit, err := s.bounds(r)
+	from, to, limit, err := s.bounds(r.URL.Query())
+	if err == nil {
+		err = checkName(stream)
+	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -61,16 +71,20 @@ func (s *server) read(w http.ResponseWriter, r *http.Request) {
 				s.fail(w, r, err)
 				return
 			}
-			_ = enc.Encode(map[string]problem{"error": problemOf(err)}) // the client may be gone
+			p := problemOf(err)
+			s.log(r, p, err)
+			_ = enc.Encode(map[string]problem{"error": p}) // the client may be gone
 			return
 		}
 		if sent == 0 {
 			w.Header().Set("Content-Type", "application/x-ndjson")
 		}
-		if sent == limit || enc.Encode(LineOf(stream, &row)) != nil {
+		if enc.Encode(LineOf(stream, &row)) != nil {
+			return // the client is gone
+		}
+		if sent++; sent == limit {
 			return
 		}
-		sent++
 	}
 	if sent == 0 {
 		w.Header().Set("Content-Type", "application/x-ndjson")
@@ -78,30 +92,42 @@ func (s *server) read(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *server) bounds(r *http.Request) (from, to segment.Pos, limit int, err error) {
-	q := r.URL.Query()
+// checkName accepts the names that may be read: the reserved ones, too.
+func checkName(stream string) error {
+	if err := segment.CheckStream(stream); err != nil && segment.CheckReserved(stream) != nil {
+		return err
+	}
+	return nil
+}
+
+func (s *server) bounds(q url.Values) (from, to segment.Pos, limit int, err error) {
 	limit = math.MaxInt
-	if from, err = s.position(q.Get("from")); err != nil {
+	if from, err = s.position("from", q.Get("from")); err != nil {
 		return from, to, limit, err
 	}
-	if to, err = s.position(q.Get("to")); err != nil {
+	if to, err = s.position("to", q.Get("to")); err != nil {
 		return from, to, limit, err
+	}
+	if to != (segment.Pos{}) && to.Less(from) {
+		return from, to, limit, fmt.Errorf("%w: to=%d lies before from=%d", errBadRequest, to.Seq, from.Seq)
 	}
 	if l := q.Get("limit"); l != "" {
 		if limit, err = strconv.Atoi(l); err != nil || limit < 1 {
-			return from, to, limit, fmt.Errorf("%w: limit=%s: give a number from 1", errBadRequest, l)
+			return from, to, limit, fmt.Errorf("%w: limit=%q: give a number from 1", errBadRequest, l)
 		}
 	}
 	return from, to, limit, nil
 }
 
-func (s *server) position(text string) (segment.Pos, error) {
+// position reads a seq of this process's epoch. Seqs begin at 1; the 0 that means
+// "no bound" to readers is written by leaving the bound out.
+func (s *server) position(name, text string) (segment.Pos, error) {
 	if text == "" {
 		return segment.Pos{}, nil
 	}
 	seq, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return segment.Pos{}, fmt.Errorf("%w: position %q: give a seq", errBadRequest, text)
+	if err != nil || seq == 0 || text[0] == '+' {
+		return segment.Pos{}, fmt.Errorf("%w: %s=%q: give a seq from 1", errBadRequest, name, text)
 	}
 	return segment.Pos{Epoch: s.Epoch, Seq: segment.Seq(seq)}, nil
 }
@@ -126,39 +152,40 @@ type mixed struct {
 	to     segment.Pos
 	yield  func(coldload.Row, error) bool
 	over   bool // the caller's loop ended
+	known  bool // the catalog has the stream, or a row of it was delivered
 }
 
 // maxTurns bounds how often a reader is sent back to the bucket.
 const maxTurns = 10
 
 func (m *mixed) run(ctx context.Context) error {
-	unknown, err := m.begin(ctx)
-	if err != nil {
-		return err
-	}
-	first := m.next
 	for range maxTurns {
-		var notLocal *localtier.NotLocalError
-		if err := m.cold(ctx); err != nil {
+		if err := m.cold(ctx); err != nil || m.over {
 			return err
 		}
-		if m.over || m.Writer == nil {
-			return unknown
+		if m.Writer == nil {
+			return m.unknown(nil)
+		}
+		if err := m.begin(ctx); err != nil {
+			return err
 		}
 		err := m.deliver(m.local(ctx, m.stream, m.next, m.to))
+		var notLocal *localtier.NotLocalError
 		switch {
+		case m.over:
+			return nil
 		case errors.As(err, &notLocal):
-			if err := m.cold(ctx); err != nil {
+			// What is not local any more was absorbed, before this look at the bucket.
+			if err := m.cold(ctx); err != nil || m.over {
 				return err
 			}
 			if p := (segment.Pos{Epoch: m.Epoch, Seq: notLocal.First}); m.next.Less(p) {
 				m.next = p // the bucket had all below it
 			}
-		case err == nil, errors.Is(err, localtier.ErrNotOwner):
-			if m.next == first {
-				return unknown
-			}
-			return nil
+		case err == nil:
+			return m.unknown(nil)
+		case errors.Is(err, localtier.ErrNotOwner):
+			return m.unknown(err) // its owner may know it
 		default:
 			return err
 		}
@@ -166,28 +193,41 @@ func (m *mixed) run(ctx context.Context) error {
 	return fmt.Errorf("%w: local segments went faster than they could be read; try again", catalog.ErrUnavailable)
 }
 
-// begin finds the first live position, which local files do not know. unknown is
-// what to answer if the writer has no rows of the stream either.
-func (m *mixed) begin(ctx context.Context) (unknown, err error) {
+// unknown is the answer if neither bucket nor writer has the stream.
+func (m *mixed) unknown(otherwise error) error {
+	switch {
+	case m.known:
+		return nil
+	case otherwise != nil:
+		return otherwise
+	}
+	return fmt.Errorf("stream %q: %w", m.stream, catalog.ErrNotFound)
+}
+
+// begin puts a read without from at the first live position, which local files do
+// not know.
+func (m *mixed) begin(ctx context.Context) error {
+	if m.next != (segment.Pos{}) {
+		return nil
+	}
 	p, err := m.Plans.Plan(ctx, catalog.PlanRequest{Stream: m.stream, Limit: 1})
 	if errors.Is(err, catalog.ErrNotFound) {
-		return fmt.Errorf("stream %q: %w", m.stream, err), nil
+		return nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	if m.next == (segment.Pos{}) {
-		m.next = p.LiveFrom
-	}
-	return nil, nil
+	m.next = p.LiveFrom
+	return err
 }
 
 // cold delivers what the bucket has; of a stream that nothing is absorbed of, nothing.
 func (m *mixed) cold(ctx context.Context) error {
+	if m.to != (segment.Pos{}) && m.to.Less(m.next) {
+		return nil // all delivered
+	}
 	err := m.deliver(m.Reader.Rows(ctx, m.stream, m.next, m.to))
 	if errors.Is(err, catalog.ErrNotFound) {
 		return nil
 	}
+	m.known = m.known || err == nil
 	return err
 }
 
@@ -201,7 +241,7 @@ func (m *mixed) deliver(rows iter.Seq2[coldload.Row, error]) error {
 			m.over = true
 			return nil
 		}
-		m.next = row.Pos().Next()
+		m.next, m.known = row.Pos().Next(), true
 	}
 	return nil
 }
@@ -209,7 +249,7 @@ func (m *mixed) deliver(rows iter.Seq2[coldload.Row, error]) error {
 // local reads from the writer, which knows only its own epoch.
 func (s *server) local(ctx context.Context, stream string, from, to segment.Pos) iter.Seq2[coldload.Row, error] {
 	return func(yield func(coldload.Row, error) bool) {
-		if to != (segment.Pos{}) && to.Epoch < s.Epoch {
+		if to != (segment.Pos{}) && (to.Epoch < s.Epoch || to.Less(from)) {
 			return
 		}
 		first, last := segment.Seq(0), segment.Seq(math.MaxUint64)

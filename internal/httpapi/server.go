@@ -6,7 +6,10 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/coldload"
@@ -18,6 +21,11 @@ import (
 const (
 	// MaxBodyBytes holds one append call; larger batches go in several.
 	MaxBodyBytes = 32 << 20
+	// MaxBodiesBytes of all appends under way: as many small ones as there may be
+	// requests, but no more than a few of the largest.
+	MaxBodiesBytes = 512 << 20
+	// MaxRows of one append call: an empty row takes no byte of a body, but 64 in memory.
+	MaxRows = 1 << 18
 	// MaxRequests under way at once; more are told to come back.
 	MaxRequests       = 512
 	maxHeaderBytes    = 64 << 10
@@ -54,7 +62,8 @@ type Deps struct {
 
 type server struct {
 	Deps
-	slots chan struct{}
+	slots  chan struct{}
+	bodies *semaphore.Weighted
 }
 
 // Handler serves the routes.
@@ -62,16 +71,46 @@ func Handler(d Deps) http.Handler {
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &server{Deps: d, slots: make(chan struct{}, MaxRequests)}
+	s := &server{Deps: d, slots: make(chan struct{}, MaxRequests), bodies: semaphore.NewWeighted(MaxBodiesBytes)}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/streams/{stream}/rows", s.append)
-	mux.HandleFunc("GET /v1/streams/{stream}/rows", s.read)
-	mux.HandleFunc("GET /v1/status", s.status)
+	mux.Handle("POST /v1/streams/{stream}/rows", s.admit(s.append))
+	mux.Handle("GET /v1/streams/{stream}/rows", s.admit(s.read))
+	mux.HandleFunc("/v1/streams/{stream}/rows", only("GET, HEAD, POST"))
+	mux.Handle("GET /v1/status", s.admit(s.status))
+	mux.HandleFunc("/v1/status", only("GET, HEAD"))
+	// Probes are answered under any load: a busy process is not a dead one.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, map[string]string{"status": "alive"})
 	})
 	mux.HandleFunc("GET /readyz", s.ready)
-	return s.admit(mux)
+	mux.HandleFunc("/", s.stray)
+	return mux
+}
+
+// stray answers what no route takes. ServeMux takes the one segment "%2F" for a
+// trailing slash, but a stream may be named so.
+func (s *server) stray(w http.ResponseWriter, r *http.Request) {
+	if !strings.EqualFold(r.URL.EscapedPath(), "/v1/streams/%2F/rows") {
+		writeProblem(w, problem{Status: http.StatusNotFound, Code: "no-such-route", Title: "no such route", Detail: r.Method + " " + r.URL.Path})
+		return
+	}
+	r.SetPathValue("stream", "/")
+	switch r.Method {
+	case http.MethodPost:
+		s.admit(s.append).ServeHTTP(w, r)
+	case http.MethodGet, http.MethodHead:
+		s.admit(s.read).ServeHTTP(w, r)
+	default:
+		only("GET, HEAD, POST")(w, r)
+	}
+}
+
+// only refuses other methods than a route has.
+func only(allow string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", allow)
+		writeProblem(w, problem{Status: http.StatusMethodNotAllowed, Code: "no-such-method", Title: "no such method here", Detail: r.Method})
+	}
 }
 
 // NewServer is an http.Server with this package's limits on headers and time.
@@ -85,22 +124,27 @@ func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 }
 
 // admit bounds the requests under way.
-func (s *server) admit(next http.Handler) http.Handler {
+func (s *server) admit(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case s.slots <- struct{}{}:
 			defer func() { <-s.slots }()
-			next.ServeHTTP(w, r)
+			next(w, r)
 		default:
-			w.Header().Set("Retry-After", "1")
-			writeProblem(w, problem{Status: http.StatusServiceUnavailable, Code: "busy", Title: "too many requests under way"})
+			busy(w)
 		}
 	})
+}
+
+func busy(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	writeProblem(w, problem{Status: http.StatusServiceUnavailable, Code: "busy", Title: "too many requests under way"})
 }
 
 func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
 	if s.Writer != nil {
 		if err := s.Writer.Ready(); err != nil {
+			w.Header().Set("Retry-After", "1")
 			writeProblem(w, problem{Status: http.StatusServiceUnavailable, Code: "not-ready", Title: "not ready", Detail: err.Error()})
 			return
 		}

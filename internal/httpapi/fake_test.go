@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/coldload"
+	"github.com/strandline/strandline/localtier"
+	"github.com/strandline/strandline/segment"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// writer is a scripted one: each Read takes the next step of its script.
+type writer struct {
+	append func(ctx context.Context, stream string, rows []segment.Row, ack localtier.Ack) (localtier.Result, error)
+	reads  []func(from, to segment.Seq) ([]segment.Seq, error)
+	ready  error
+}
+
+func (w *writer) Append(ctx context.Context, stream string, rows []segment.Row, ack localtier.Ack) (localtier.Result, error) {
+	return w.append(ctx, stream, rows, ack)
+}
+
+func (w *writer) Ready() error { return w.ready }
+
+func (w *writer) Read(_ context.Context, _ string, from, to segment.Seq) iter.Seq2[segment.Row, error] {
+	return func(yield func(segment.Row, error) bool) {
+		if len(w.reads) == 0 {
+			return
+		}
+		step := w.reads[0]
+		w.reads = w.reads[1:]
+		seqs, err := step(from, to)
+		for _, s := range seqs {
+			if s >= from && s <= to && !yield(segment.Row{Seq: s, Payload: fmt.Appendf(nil, "row %d", s)}, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(segment.Row{}, err)
+		}
+	}
+}
+
+// local is a step: these rows, then that error.
+func local(err error, seqs ...segment.Seq) func(from, to segment.Seq) ([]segment.Seq, error) {
+	return func(segment.Seq, segment.Seq) ([]segment.Seq, error) { return seqs, err }
+}
+
+// notLocal is a step: nothing before first is local.
+func notLocal(first segment.Seq) func(from, to segment.Seq) ([]segment.Seq, error) {
+	return local(&localtier.NotLocalError{Chain: segment.Chain{Epoch: 1}, First: first})
+}
+
+// bucket is what is absorbed, look by look: the last one stays.
+type bucket struct {
+	live  segment.Pos
+	looks [][]segment.Seq // nil: no such stream
+	err   error           // after the rows
+	n     int
+}
+
+func (b *bucket) Rows(_ context.Context, stream string, from, to segment.Pos) iter.Seq2[coldload.Row, error] {
+	return func(yield func(coldload.Row, error) bool) {
+		seqs := b.looks[min(b.n, len(b.looks)-1)]
+		b.n++
+		if seqs == nil {
+			yield(coldload.Row{}, catalog.ErrNotFound)
+			return
+		}
+		if from != (segment.Pos{}) && from.Less(b.live) {
+			yield(coldload.Row{}, &coldload.ReadError{Stream: stream, At: from, First: b.live, Kind: coldload.ErrTrimmed})
+			return
+		}
+		for _, s := range seqs {
+			p := segment.Pos{Epoch: 1, Seq: s}
+			if p.Less(from) || p.Less(b.live) || to != (segment.Pos{}) && to.Less(p) {
+				continue
+			}
+			if !yield(coldload.Row{Epoch: 1, Row: segment.Row{Seq: s, Payload: fmt.Appendf(nil, "row %d", s)}}, nil) {
+				return
+			}
+		}
+		if b.err != nil {
+			yield(coldload.Row{}, b.err)
+		}
+	}
+}
+
+func (b *bucket) Plan(context.Context, catalog.PlanRequest) (catalog.Plan, error) {
+	if b.looks[min(max(b.n-1, 0), len(b.looks)-1)] == nil {
+		return catalog.Plan{}, catalog.ErrNotFound
+	}
+	return catalog.Plan{LiveFrom: b.live}, nil
+}
+
+func handler(w *writer, b *bucket) http.Handler {
+	d := Deps{Reader: b, Plans: b, Epoch: 1, Status: func(context.Context) (any, error) { return map[string]int{"a": 1}, nil }}
+	if w != nil {
+		d.Writer = w
+	}
+	return Handler(d)
+}
+
+// do makes one request and holds the answer to the form that all have.
+func do(t *testing.T, h http.Handler, method, target, contentType string, body io.Reader) (*httptest.ResponseRecorder, problem) {
+	t.Helper()
+	r := httptest.NewRequest(method, target, body)
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	var p problem
+	if w.Code >= 400 {
+		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Code == "" || p.Status != w.Code || w.Header().Get("Content-Type") != "application/problem+json" {
+			t.Fatalf("%s %s: %d is no problem: %q, %v", method, target, w.Code, w.Body, err)
+		}
+		if retry := w.Header().Get("Retry-After"); (w.Code == http.StatusServiceUnavailable) != (retry != "") {
+			t.Fatalf("%s %s: %d with Retry-After %q", method, target, w.Code, retry)
+		}
+	}
+	return w, p
+}
+
+// seqs are those of an NDJSON body; the problem is that of its last line, if it is one.
+func seqs(t *testing.T, body *bytes.Buffer) (out []segment.Seq, p *problem) {
+	t.Helper()
+	for line := range strings.Lines(body.String()) {
+		var l struct {
+			Line
+			Error *problem `json:"error"`
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil || p != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		if p = l.Error; p == nil {
+			if want := fmt.Sprint("row ", l.Seq); l.Payload == nil || *l.Payload != want || l.Stream != "s" || l.Epoch != 1 {
+				t.Fatalf("line %q", line)
+			}
+			out = append(out, l.Seq)
+		}
+	}
+	return out, p
+}
