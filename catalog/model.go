@@ -167,19 +167,20 @@ func (r *Ref) LastPos() segment.Pos { return segment.Pos{Epoch: r.Epoch, Seq: r.
 // Duty names a kind of marker.
 type Duty string
 
-// The duties.
+// The duties. The auditor of this release runs no pack-merge, gc, tail-fill and
+// reclaim; a gc marker may stand, armed by a reap-check.
 const (
-	DutySettle      Duty = "settle"     // id: SettleID(chain, segment)
-	DutyPackMerge   Duty = "pack-merge" // not run yet
-	DutyGC          Duty = "gc"         // id: object key
-	DutyTailFill    Duty = "tail-fill"  // not run yet
-	DutyReapCheck   Duty = "reap-check" // id: object key
-	DutyTrimCheck   Duty = "trim-check" // id: ChainID(chain)
-	DutyOrphan      Duty = "orphan"     // id: object key
-	DutyReclaim     Duty = "reclaim"    // id: ChainID(chain)
-	DutyTeardown    Duty = "teardown"   // id: StreamID(stream id)
-	DutyAbsorbCheck Duty = "absorb-check"
-	DutySweep       Duty = "sweep"
+	DutySettle      Duty = "settle" // id: SettleID(chain, segment)
+	DutyPackMerge   Duty = "pack-merge"
+	DutyGC          Duty = "gc" // id: object key
+	DutyTailFill    Duty = "tail-fill"
+	DutyReapCheck   Duty = "reap-check"   // id: object key
+	DutyTrimCheck   Duty = "trim-check"   // id: ChainID(chain)
+	DutyOrphan      Duty = "orphan"       // id: object key
+	DutyReclaim     Duty = "reclaim"      // id: ChainID(chain)
+	DutyTeardown    Duty = "teardown"     // id: StreamID(stream id)
+	DutyAbsorbCheck Duty = "absorb-check" // no marker: it stands always
+	DutySweep       Duty = "sweep"        // id: a chain's strays, or the buckets
 )
 
 // MarkerRef names a marker at a version: what a holder resolves or postpones.
