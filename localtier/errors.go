@@ -136,8 +136,11 @@ type LeftError struct {
 }
 
 func (e *LeftError) Error() string {
-	return fmt.Sprintf("chain %s: %d segments (%d bytes) stay unpublished in %s (%v); start the writer on this directory again",
-		e.Chain, e.Segments, e.Bytes, e.Dir, e.Cause)
+	s := fmt.Sprintf("chain %s: %d segments (%d bytes) stay unpublished in %s (%v)", e.Chain, e.Segments, e.Bytes, e.Dir, e.Cause)
+	if errors.Is(e.Cause, ErrFenced) {
+		return s // which says what to do, and it is not this
+	}
+	return s + "; start the writer on this directory again"
 }
 
 // Unwrap lets errors.Is find the kind and the cause.

@@ -60,7 +60,7 @@ func (s *shardLog) abortLeftovers(ctx context.Context) {
 }
 
 func (s *shardLog) abortLeftover(ctx context.Context, path string) error {
-	b, err := s.readSmall(path)
+	b, err := wal.ReadFile(s.fs(), path, maxUploadRecord)
 	if err != nil {
 		return err
 	}
@@ -77,26 +77,6 @@ func (s *shardLog) abortLeftover(ctx context.Context, path string) error {
 
 // maxUploadRecord bounds a record: a key of 1,024 bytes and an upload id.
 const maxUploadRecord = 16 << 10
-
-func (s *shardLog) readSmall(path string) (_ []byte, err error) {
-	f, err := s.fs().Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size > maxUploadRecord {
-		return nil, fmt.Errorf("%s is %d bytes, at most %d", path, info.Size, maxUploadRecord)
-	}
-	b := make([]byte, info.Size)
-	if n, err := f.ReadAt(b, 0); n < len(b) {
-		return nil, err
-	}
-	return b, nil
-}
 
 // fs is the file layer of the log below.
 func (s *shardLog) fs() wal.FS {

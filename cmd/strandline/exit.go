@@ -52,6 +52,7 @@ var byKind = []struct {
 	{localtier.ErrNotOwner, exitNotOwner},
 	{localtier.ErrFenced, exitFenced},
 	{localtier.ErrHeld, exitFenced},
+	{localtier.ErrLeftover, exitFenced}, // what a fenced writer's directory meets at its next start
 	{wal.ErrLocked, exitFenced},
 	{catalog.ErrFenced, exitFenced},
 	{coldload.ErrLost, exitDamage},

@@ -97,7 +97,7 @@ func (l *Log) copyPrefix(path string, n int64) (_ File, digest xxhash.Digest, er
 // capped.
 func keepTorn(fsys FS, dir string, id segment.ID, cut []byte) error {
 	path := tornPath(dir, id)
-	old, err := readFile(fsys, path, segment.TornKeepMax)
+	old, err := ReadFile(fsys, path, segment.TornKeepMax)
 	if err != nil && !vanished(err) {
 		return fmt.Errorf("read what was kept aside before: %w", err)
 	}

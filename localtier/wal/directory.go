@@ -91,7 +91,7 @@ func readIdentity(fsys FS, dir string) (segment.Identity, error) {
 // is there and does not decode is a *segment.CorruptionError that names it.
 func readSidecar(fsys FS, dir, name string, decode func([]byte) error) (bool, error) {
 	path := filepath.Join(dir, name)
-	b, err := readFile(fsys, path, sidecarLimit)
+	b, err := ReadFile(fsys, path, sidecarLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -107,8 +107,8 @@ func dropAside(fsys FS, name string, err error) error {
 	return err
 }
 
-// readFile reads a small file whole; a file over limit is refused.
-func readFile(fsys FS, name string, limit int64) (_ []byte, err error) {
+// ReadFile reads a small file whole; a file over limit is refused.
+func ReadFile(fsys FS, name string, limit int64) (_ []byte, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
