@@ -52,13 +52,13 @@ func (w *Writer) commitPlain() (Info, error) {
 	if err := w.before(); err != nil {
 		return Info{}, err
 	}
-	return w.s.publish(w.ctx, publication{op: OpPut, key: w.key, nonce: w.nonce, call: func(ctx context.Context) (Info, error) {
+	return w.s.publish(w.ctx, publication{op: OpPut, key: w.key, nonce: w.nonce, before: w.before, call: func(ctx context.Context) (Info, error) {
 		return w.s.put(ctx, w.key, w.cur, PutOptions{IfNoneMatch: true, Meta: withNonce(w.opts.Meta, w.nonce)})
 	}})
 }
 
 func (w *Writer) complete() (Info, error) {
-	info, err := w.s.publish(w.ctx, publication{op: OpComplete, key: w.key, nonce: w.nonce, call: func(ctx context.Context) (Info, error) {
+	info, err := w.s.publish(w.ctx, publication{op: OpComplete, key: w.key, nonce: w.nonce, before: w.before, call: func(ctx context.Context) (Info, error) {
 		return w.s.driver.Complete(ctx, w.key, w.id, w.done, PutOptions{IfNoneMatch: true})
 	}})
 	if err == nil {

@@ -13,6 +13,9 @@ type publication struct {
 	nonce string
 	etag  string // If-Match; empty for create-once
 	call  func(context.Context) (Info, error)
+	// before is asked ahead of every attempt but the first, which its caller asked
+	// for: what may no longer be published is not sent again. nil: always.
+	before func() error
 }
 
 // publish makes the conditional write p until its outcome is known.
@@ -52,6 +55,12 @@ func (s *Store) publish(ctx context.Context, p publication) (Info, error) {
 		}
 		if n+1 >= s.cfg.Attempts || s.pause(ctx, n) != nil {
 			return Info{}, p.verdict(err, unknown)
+		}
+		if p.before == nil {
+			continue
+		}
+		if berr := p.before(); berr != nil {
+			return Info{}, p.verdict(errors.Join(berr, err), unknown)
 		}
 	}
 }

@@ -25,7 +25,8 @@ type UploadOptions struct {
 	// OnDone is called when the upload no longer exists: completed or aborted.
 	// After an outcome that stayed unknown, or a failed abort, it is not called.
 	OnDone func(uploadID string)
-	// BeforeComplete is asked right before the object is published; its error aborts.
+	// BeforeComplete is asked right before each request that would publish the
+	// object, repeats included; its error aborts.
 	BeforeComplete func(ctx context.Context) error
 }
 

@@ -318,6 +318,40 @@ func TestWriterSweep(t *testing.T) {
 	}
 }
 
+// TestBeforeCompleteIsAskedBeforeEachTry: a job whose time ran out between two tries
+// sends no second completing request (K6).
+func TestBeforeCompleteIsAskedBeforeEachTry(t *testing.T) {
+	late := errors.New("too late")
+	for op, size := range map[objstore.Op]int{objstore.OpPut: 50, objstore.OpComplete: 250} {
+		for _, first := range []faultstore.Fault{unavailable, timedOut} {
+			m := mem(t, memstore.Options{})
+			s := newStore(t, faultstore.Wrap(m, script(op, first)))
+			asked := 0
+			w := s.NewWriter(t.Context(), "k", objstore.UploadOptions{BeforeComplete: func(context.Context) error {
+				if asked++; asked > 1 {
+					return late
+				}
+				return nil
+			}})
+			if _, err := w.Write(make([]byte, size)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := w.Commit()
+			unknown := errors.Is(first.Err, objstore.ErrAmbiguous)
+			if asked != 2 || errors.Is(err, objstore.ErrAmbiguous) != unknown || !unknown && !errors.Is(err, late) {
+				t.Errorf("%s after %v: asked %d times, %v", op, first.Err, asked, err)
+			}
+			if n := s.Counters().Requests[op]; n != 1 {
+				t.Errorf("%s after %v: %d requests", op, first.Err, n)
+			}
+			ups, err := m.ListUploads(t.Context(), "")
+			if err != nil || (len(ups) != 0) != (unknown && op == objstore.OpComplete) {
+				t.Errorf("%s after %v: uploads %v, %v; an unknown one is left for the judge, others are aborted", op, first.Err, ups, err)
+			}
+		}
+	}
+}
+
 func publish(w *objstore.Writer, src []byte, etag string) error {
 	if _, err := w.Write(src[:130]); err != nil {
 		return errors.Join(err, w.Abort())
