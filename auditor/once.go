@@ -32,6 +32,11 @@ func (a *Auditor) Once(ctx context.Context, o OnceOptions) (Summary, error) {
 		err := a.dryRun(ctx)
 		return a.Summary(), err
 	}
+	if a.cfg.Sweep { // asked for: the daily look is due now
+		if err := a.Catalog.Arm(ctx, catalog.DutySweep, sweepBuckets, "", 0); err != nil {
+			return a.Summary(), fmt.Errorf("make the sweep due: %w", err)
+		}
+	}
 	a.forget()
 	for last := a.Clock(); ctx.Err() == nil; {
 		worked := a.round(ctx)
