@@ -97,7 +97,7 @@ func (p *pipeline) feed(ctx context.Context, groups []group) error {
 	for _, g := range groups {
 		f := &fetched{group: g, done: make(chan struct{}), cost: min(g.cost(), p.reader.cfg.MemoryBytes)}
 		if err := p.memory.Acquire(ctx, f.cost); err != nil {
-			return nil // the reader stopped
+			return nil //nolint:nilerr // the reader stopped
 		}
 		select {
 		case p.queue <- f:

@@ -223,9 +223,13 @@ func TestRoutes(t *testing.T) {
 		status         int
 		code           string
 	}{
-		{"GET", "/", 404, "no-such-route"}, {"GET", "/v1/streams/s", 404, "no-such-route"},
-		{"DELETE", "/v1/streams/s/rows", 405, "no-such-method"}, {"POST", "/v1/status", 405, "no-such-method"},
-		{"GET", "/v1/status", 200, ""}, {"GET", "/healthz", 200, ""}, {"GET", "/readyz", 200, ""},
+		{"GET", "/", 404, "no-such-route"},
+		{"GET", "/v1/streams/s", 404, "no-such-route"},
+		{"DELETE", "/v1/streams/s/rows", 405, "no-such-method"},
+		{"POST", "/v1/status", 405, "no-such-method"},
+		{"GET", "/v1/status", 200, ""},
+		{"GET", "/healthz", 200, ""},
+		{"GET", "/readyz", 200, ""},
 	} {
 		if rec, p := do(t, h, c.method, c.target, "", nil); rec.Code != c.status || p.Code != c.code {
 			t.Errorf("%s %s: %d %q", c.method, c.target, rec.Code, rec.Body)

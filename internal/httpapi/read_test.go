@@ -150,7 +150,6 @@ func TestClientGone(t *testing.T) {
 
 // endless has rows for ever.
 type endless struct {
-	bucket
 	ended chan error
 }
 
