@@ -21,6 +21,7 @@ import (
 	"github.com/strandline/strandline/absorb"
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/sqlite"
+	"github.com/strandline/strandline/check"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/memstore"
 	"github.com/strandline/strandline/segment"
@@ -337,7 +338,23 @@ func (x *tier) check() {
 		x.t.Errorf("the referee: %v", v)
 	}
 	if !x.lax {
+		x.fsck(ctx)
 		x.checkRows(ctx, footers)
+	}
+}
+
+// fsck looks from outside: no damage, and nothing that is owed to nobody.
+func (x *tier) fsck(ctx context.Context) {
+	x.t.Helper()
+	rep, err := check.Fsck(ctx, x.db, objstore.Classes{string(segment.ClassStandard): {x.store}}, check.Config{})
+	must(x.t, err)
+	for _, d := range rep.Damage {
+		x.t.Errorf("fsck: damage: %+v", d)
+	}
+	for _, g := range rep.Garbage {
+		if g.State == check.Leaked {
+			x.t.Errorf("fsck: leaked: %+v", g)
+		}
 	}
 }
 
