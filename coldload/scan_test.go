@@ -353,7 +353,7 @@ func TestScanFaults(t *testing.T) {
 // settled alike.
 func TestScanMemory(t *testing.T) {
 	x := tiertest.New(t, nil)
-	const slots, budget = 12, 1 << 20
+	const slots, budget = 6, 1 << 20
 	for range slots {
 		var ws []tiertest.Write
 		for s := range 8 {
