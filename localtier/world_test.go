@@ -19,6 +19,7 @@ import (
 	"github.com/strandline/strandline/absorb"
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/sqlite"
+	"github.com/strandline/strandline/check"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/memstore"
 	"github.com/strandline/strandline/segment"
@@ -274,6 +275,25 @@ func (w *world) checkStored(extra ...string) {
 		}
 		if !slices.Equal(got, want) {
 			w.t.Errorf("stream %q: stored %s, acknowledged %s", stream, brief(got), brief(want))
+		}
+	}
+	w.fsck()
+}
+
+// fsck looks from outside: no damage, and nothing that is owed to nobody.
+func (w *world) fsck() {
+	w.t.Helper()
+	rep, err := check.Fsck(w.t.Context(), w.cat, objstore.Classes{string(segment.ClassStandard): w.set}, check.Config{})
+	if err != nil {
+		w.t.Errorf("fsck: %v", err)
+		return
+	}
+	for _, d := range rep.Damage {
+		w.t.Errorf("fsck: damage: %+v", d)
+	}
+	for _, g := range rep.Garbage {
+		if g.State == check.Leaked {
+			w.t.Errorf("fsck: leaked: %+v", g)
 		}
 	}
 }
