@@ -3,6 +3,7 @@
 //
 //	stamp.go      which bucket, which catalog (03 §0), at the start of every process
 //	fsck.go       the walk: listing, refs, markers and intents merged by key
+//	heads.go      a catalog that was rolled back gives no verdict
 //	objects.go    what a key without a ref is: waiting, garbage, or nobody's
 //	footers.go    what a named object holds, against its refs (I2)
 //	streams.go    every stream's refs linked without a hole (I1, I7)

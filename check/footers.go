@@ -15,7 +15,7 @@ import (
 // is not there is missing if the bucket is the deciding one.
 func (w *walk) named(ctx context.Context, at place, key string, refs []catalog.LiveRef) error {
 	footer, err := readFooter(ctx, at.store, key)
-	if segment.IsStructural(err) {
+	if unsound(err) {
 		// One read may have met a proxy's or a disk's bad moment.
 		footer, err = readFooter(ctx, at.store, key)
 	}
@@ -25,7 +25,7 @@ func (w *walk) named(ctx context.Context, at place, key string, refs []catalog.L
 		return nil // gone since it was listed
 	case errors.Is(err, objstore.ErrNotFound):
 		broken = "its object is not in the bucket"
-	case segment.IsStructural(err):
+	case unsound(err):
 		broken = err.Error()
 	case err != nil:
 		return fmt.Errorf("read the footer of %s: %w", key, err)
@@ -107,6 +107,12 @@ func coverage(f *segment.Footer, ref *catalog.Ref) string {
 // kindOfRef: what the refs of each kind name.
 var kindOfRef = map[catalog.RefKind]segment.ObjectKind{
 	catalog.RefSlot: segment.ObjSlot, catalog.RefStream: segment.ObjStream, catalog.RefPack: segment.ObjPack,
+}
+
+// unsound: the object was read, and it is not what was put there. The store may say
+// so before we do.
+func unsound(err error) bool {
+	return segment.IsStructural(err) || errors.Is(err, objstore.ErrCorrupt)
 }
 
 func readFooter(ctx context.Context, s *objstore.Store, key string) (*segment.Footer, error) {

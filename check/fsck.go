@@ -47,7 +47,7 @@ func Fsck(ctx context.Context, cat Catalog, classes objstore.Classes, cfg Config
 		cfg.MaxFindings = 10_000
 	}
 	w := &walk{cat: cat, classes: classes, cfg: cfg, report: &Report{Garbage: []GarbageItem{}, Damage: []DamageItem{}}}
-	for _, step := range []func(context.Context) error{w.begin, w.buckets, w.uploads, w.streams} {
+	for _, step := range []func(context.Context) error{w.begin, w.heads, w.buckets, w.uploads, w.streams} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ type walk struct {
 	now     time.Time
 	grace   time.Duration // orphan grace
 	chains  map[segment.Chain]catalog.ChainRow
-	epochs  map[segment.Epoch]bool
+	epochs  map[segment.Epoch]segment.Class
 }
 
 func (w *walk) begin(ctx context.Context) error {

@@ -171,7 +171,7 @@ func TestLeakedAndUnknown(t *testing.T) {
 		}
 		x.Put(segment.StampKey(), []byte("{}"))
 		x.Put(segment.TopologyKey(1), []byte("{}"))
-		x.Put(segment.HeadKey(x.Chain), []byte("{}"))
+		x.Put(segment.HeadKey(x.Chain), headOf(t, x.Chain))
 		x.Put(segment.TrimKey(x.Chain, 1), []byte("{}"))
 		garbage(t, must(t, x), state, keys...)
 	}

@@ -153,9 +153,9 @@ func (w *walk) cursors(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.epochs = make(map[segment.Epoch]bool, len(tops))
+	w.epochs = make(map[segment.Epoch]segment.Class, len(tops))
 	for _, t := range tops {
-		w.epochs[t.Epoch] = true
+		w.epochs[t.Epoch] = t.Class
 	}
 	return nil
 }
@@ -166,7 +166,8 @@ func (w *walk) standing(ctx context.Context, key string) (standing, error) {
 	if err != nil {
 		return s, nil //nolint:nilerr // an unknown shape is a finding, not a fault
 	}
-	s.key, s.epoch = k, w.epochs[k.Chain.Epoch]
+	s.key = k
+	_, s.epoch = w.epochs[k.Chain.Epoch]
 	if row, ok := w.chains[k.Chain]; ok {
 		s.chain = &row
 	}

@@ -104,7 +104,7 @@ func TestRaces(t *testing.T) {
 				x.T.Fatal(err)
 			}
 			x.Put(segment.TopologyKey(2), nil)
-			x.Put(segment.HeadKey(segment.Chain{Epoch: 2}), nil)
+			x.Put(segment.HeadKey(segment.Chain{Epoch: 2}), headOf(t, segment.Chain{Epoch: 2}))
 			x.Put(segment.SlotKey(segment.Chain{Epoch: 2}, 1), nil)
 		}},
 	} {

@@ -5,11 +5,15 @@ import (
 	"fmt"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
 
+// isCorrupt: the object was read, and it is not what the ref says; a range beyond its
+// end is a shorter object.
 func isCorrupt(err error) bool {
-	return errors.Is(err, ErrCorrupt) || segment.IsStructural(err)
+	return errors.Is(err, ErrCorrupt) || segment.IsStructural(err) ||
+		errors.Is(err, objstore.ErrCorrupt) || errors.Is(err, objstore.ErrRange)
 }
 
 // span follows one ref while its rows are delivered and proves at its end that

@@ -38,7 +38,7 @@ func (a *app) appendCommand() *cobra.Command {
 			if (len(args) == 1) == (keyField != "") {
 				return usage("give either STREAM or --key-field; usage: %s", cmd.UseLine())
 			}
-			c, err := newClient(server, ack)
+			c, err := newClient(server, ack, a.err)
 			if err != nil {
 				return err
 			}

@@ -42,6 +42,8 @@ func (f *auditorFlags) validate() error {
 		return fmt.Errorf("--auditor-read-grace %v: give %v or more", f.readGrace, catalog.LeastReadGrace)
 	case f.orphanGrace < catalog.LeastOrphanGrace:
 		return fmt.Errorf("--auditor-orphan-grace %v: give %v or more", f.orphanGrace, catalog.LeastOrphanGrace)
+	case f.orphanGrace < f.readGrace:
+		return fmt.Errorf("--auditor-orphan-grace %v: give at least the read grace, %v", f.orphanGrace, f.readGrace)
 	case f.settleAge < 0:
 		return fmt.Errorf("--settle-age %v: give 0 or more", f.settleAge)
 	}

@@ -20,6 +20,7 @@ type client struct {
 	base string
 	ack  string
 	http *http.Client
+	log  io.Writer // is told why it waits
 }
 
 // Refusals that wrote nothing are tried again for a while; anything else is the
@@ -29,7 +30,7 @@ const (
 	maxPause     = 5 * time.Second
 )
 
-func newClient(server, ack string) (*client, error) {
+func newClient(server, ack string, log io.Writer) (*client, error) {
 	u, err := url.Parse(server)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, usage("--server %q: give a URL like http://127.0.0.1:8420", server)
@@ -39,7 +40,7 @@ func newClient(server, ack string) (*client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = postsAtOnce
-	return &client{base: strings.TrimSuffix(server, "/"), ack: ack, http: &http.Client{Transport: transport}}, nil
+	return &client{base: strings.TrimSuffix(server, "/"), ack: ack, http: &http.Client{Transport: transport}, log: log}, nil
 }
 
 // append posts one batch: all of it is acknowledged, or an error says why not.
@@ -52,6 +53,9 @@ func (c *client) append(ctx context.Context, stream string, rows []byte) (httpap
 		res, refused, err := c.post(ctx, target, rows)
 		if refused == nil || err == nil || try == refusedTries {
 			return res, err
+		}
+		if try == 1 {
+			fmt.Fprintf(c.log, "strandline: append to %q is refused for now, trying again: %v\n", stream, err)
 		}
 		select {
 		case <-time.After(min(*refused, maxPause)):

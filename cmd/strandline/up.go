@@ -86,6 +86,22 @@ func (u *upFlags) validate() error {
 	case !u.remote && !loopback(host):
 		errs = append(errs, fmt.Errorf("--http %s is not loopback, and there is no authentication: give --allow-remote if you mean it", u.http))
 	}
+	// A zero field means the default to the packages; to whoever typed it, it is wrong.
+	for _, f := range []struct {
+		name string
+		zero bool
+	}{
+		{"segment-size", u.segBytes == 0}, {"segment-age", u.segAge == 0},
+		{"shared-window", u.writer.SharedWindow == 0}, {"lease-time", u.writer.LeaseTime == 0},
+		{"shards", u.shards == 0 && u.auditor.given("shards")},
+	} {
+		if f.zero {
+			errs = append(errs, fmt.Errorf("--%s 0: give a positive one", f.name))
+		}
+	}
+	if u.writer.MinFreeDisk == 0 {
+		u.writer.MinFreeDisk = -1 // the package's word for "not checked"
+	}
 	if u.shutdown <= 0 {
 		errs = append(errs, fmt.Errorf("--shutdown-timeout %v: give a positive one", u.shutdown))
 	}
