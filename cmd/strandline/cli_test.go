@@ -116,6 +116,8 @@ func TestUsageErrors(t *testing.T) {
 		"bad age":           {[]string{"up", "--dir", dir, "--segment-age", "1ms"}, "age"},
 		"not loopback":      {[]string{"up", "--dir", dir, "--http", "0.0.0.0:0"}, "--allow-remote"},
 		"no port":           {[]string{"up", "--dir", dir, "--http", "localhost"}, "HOST:PORT"},
+		"zero age":          {[]string{"up", "--dir", dir, "--segment-age", "0s"}, "segment-age"},
+		"graces":            {[]string{"up", "--dir", dir, "--auditor-read-grace", "2h"}, "--auditor-orphan-grace"},
 		"short grace":       {[]string{"up", "--dir", dir, "--auditor-read-grace", "1ms"}, "1s"},
 		"stream and key":    {[]string{"append", "s", "--key-field", "k"}, "--key-field"},
 		"no stream":         {[]string{"append"}, "STREAM"},
@@ -330,6 +332,10 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	cli(t, "", "cat", "s", "--dir", dir).want(t, exitDamage, "seg/", "fsck")
+	if err := os.WriteFile(slot, body[:len(body)-20], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cli(t, "", "fsck", "--dir", dir, "--json").want(t, exitDamage, `"verdict": "damage"`, `"stream": "s"`)
 	if err := os.Remove(slot); err != nil {
 		t.Fatal(err)
 	}
