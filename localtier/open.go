@@ -55,18 +55,32 @@ type shardLog struct {
 	closeBy error // result of the first close
 }
 
-// openShard runs the steps of 03 §3 up to serving.
+// openShard recovers a shard's directory and looks whether it may have its chain. It
+// takes nothing yet: a directory that is refused one chain must not have taken
+// others from their living owner by then.
 func openShard(ctx context.Context, o Options, b absorb.Bucket, shard segment.Shard, turns chan struct{}) (*shardLog, error) {
 	s := newShard(o, b, shard)
 	s.turns = turns
 	if err := s.recover(ctx); err != nil {
 		return nil, s.opening("recover the directory", s.tellDamage(ctx, err))
 	}
-	if err := s.take(ctx); err != nil {
+	row, err := s.look(ctx)
+	if err == nil {
+		_, err = s.fits(row)
+	}
+	if err != nil {
 		return nil, errors.Join(s.opening("take the chain", err), s.wal.Close())
 	}
-	s.serve()
 	return s, nil
+}
+
+// own takes the chain and serves it (03 §3).
+func (s *shardLog) own(ctx context.Context) error {
+	if err := s.take(ctx); err != nil {
+		return errors.Join(s.opening("take the chain", err), s.wal.Close())
+	}
+	s.serve()
+	return nil
 }
 
 func newShard(o Options, b absorb.Bucket, shard segment.Shard) *shardLog {

@@ -461,6 +461,29 @@ func TestOldCopyOfTheDirectory(t *testing.T) {
 	w.checkStored()
 }
 
+// TestRefusedCopyTakesNoChain: a copy of a writer's directory that is refused one
+// chain has not taken the others from their living owner.
+func TestRefusedCopyTakesNoChain(t *testing.T) {
+	w := newWorld(t, 2)
+	a := w.open("a")
+	for shard := range segment.Shard(2) {
+		w.mustAppend(a, streamOf(t, shard, 2), AckLocal, "one")
+	}
+	w.crash(a, "a", "copy")
+	a = w.open("a")
+	w.mustAppend(a, streamOf(t, 1, 2), AckShared, "two") // only this chain moves on
+	before := w.chain(0)
+	if _, err := w.tryOpen("copy"); !errors.Is(err, ErrLeftover) {
+		t.Fatalf("%v", err)
+	}
+	if after := w.chain(0); after.Term != before.Term {
+		t.Errorf("the refused copy took chain 0: term %d, then %d", before.Term, after.Term)
+	}
+	w.mustAppend(a, streamOf(t, 0, 2), AckShared, "three")
+	w.mustClose(a)
+	w.checkStored()
+}
+
 // TestAckAfterLease: by an operator's choice they go on.
 func TestAckAfterLease(t *testing.T) {
 	w := newWorld(t, 1)

@@ -38,22 +38,35 @@ func (s *shardLog) take(ctx context.Context) error {
 }
 
 func (s *shardLog) takeFrom(ctx context.Context, row catalog.ChainRow) error {
+	absorbed, err := s.fits(row)
+	if err != nil {
+		return err
+	}
+	if s.wal.State().Segment == 0 {
+		return s.acquire(ctx, row)
+	}
+	return s.resume(ctx, row, absorbed, s.wal.Sealed())
+}
+
+// fits says whether this directory may have the chain as the row stands, and which
+// local segment is the last absorbed one. Nothing is changed.
+func (s *shardLog) fits(row catalog.ChainRow) (absorbed segment.ID, err error) {
 	if row.Closed {
-		return s.refuse(ErrChainClosed, nil, "its epoch is over: write to the open one (`strandline topology show`)")
+		return 0, s.refuse(ErrChainClosed, nil, "its epoch is over: write to the open one (`strandline topology show`)")
 	}
 	// One picture: nothing is sealed before the first append.
 	local, st := s.wal.Sealed(), s.wal.State()
 	if st.Segment == 0 {
-		return s.acquire(ctx, row)
+		return 0, nil
 	}
 	if row.Owner == s.owner && st.Start.Term > row.Term {
-		return s.refuse(ErrRolledBack, fmt.Errorf("local segments are of term %d, the catalog says %d", st.Start.Term, row.Term), rolledBackNext)
+		return 0, s.refuse(ErrRolledBack, fmt.Errorf("local segments are of term %d, the catalog says %d", st.Start.Term, row.Term), rolledBackNext)
 	}
 	absorbed, links := linksTo(row, local, st)
 	if row.Owner != s.owner || !links {
-		return s.refuse(ErrLeftover, s.whyLeftover(row), "its rows were not touched: move the directory aside to keep them, and start with an empty one")
+		return 0, s.refuse(ErrLeftover, s.whyLeftover(row), "its rows were not touched: move the directory aside to keep them, and start with an empty one")
 	}
-	return s.resume(ctx, row, absorbed, local)
+	return absorbed, nil
 }
 
 // look reads the chain as of now: the head in the bucket first, then the row, so

@@ -26,7 +26,8 @@ type Writer struct {
 
 // Open takes every shard of o.Shards: recovers its directory, resumes the chain or
 // acquires and fences it, and starts its publisher. Either all are served or none:
-// on an error those already taken are released.
+// no chain is taken before all directories were found fit to have theirs, and on a
+// later error those already taken are released.
 //
 // Errors of note: ErrHeld (another owner's lease lives), ErrLeftover, ErrRolledBack,
 // ErrChainClosed, wal.ErrLocked, *segment.CorruptionError; all inside a *ShardError.
@@ -39,20 +40,23 @@ func Open(ctx context.Context, o Options) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	fit, err := openAll(ctx, o, absorb.Bucket{Set: set, Class: o.Topology.Class})
+	if err != nil {
+		return nil, err
+	}
 	w := &Writer{opts: o, shards: make(map[segment.Shard]*shardLog), order: o.Shards}
-	bucket := absorb.Bucket{Set: set, Class: o.Topology.Class}
-	opened := make([]*shardLog, len(o.Shards))
-	turns := make(chan struct{}, o.Config.Publishing)
 	var g errgroup.Group // no shared cancel: a half-made fence of one shard is not another's fault
-	for i, shard := range o.Shards {
-		g.Go(func() (err error) {
-			opened[i], err = openShard(ctx, o, bucket, shard, turns)
+	owned := make([]bool, len(fit))
+	for i, s := range fit {
+		g.Go(func() error {
+			err := s.own(ctx)
+			owned[i] = err == nil
 			return err
 		})
 	}
 	err = g.Wait()
-	for i, s := range opened {
-		if s != nil {
+	for i, s := range fit {
+		if owned[i] {
 			w.shards[o.Shards[i]] = s
 		}
 	}
@@ -60,6 +64,29 @@ func Open(ctx context.Context, o Options) (*Writer, error) {
 		return nil, errors.Join(err, w.each(func(s *shardLog) error { return s.giveBack(ctx) }))
 	}
 	return w, nil
+}
+
+// openAll recovers every shard's directory; all fit, or none is left open.
+func openAll(ctx context.Context, o Options, b absorb.Bucket) ([]*shardLog, error) {
+	opened := make([]*shardLog, len(o.Shards))
+	turns := make(chan struct{}, o.Config.Publishing)
+	var g errgroup.Group
+	for i, shard := range o.Shards {
+		g.Go(func() (err error) {
+			opened[i], err = openShard(ctx, o, b, shard, turns)
+			return err
+		})
+	}
+	err := g.Wait()
+	if err == nil {
+		return opened, nil
+	}
+	for _, s := range opened {
+		if s != nil {
+			err = errors.Join(err, s.wal.Close())
+		}
+	}
+	return nil, err
 }
 
 // complete fills in defaults and checks what does not need I/O.
