@@ -91,8 +91,10 @@ func (u *upFlags) validate() error {
 		name string
 		zero bool
 	}{
-		{"segment-size", u.segBytes == 0}, {"segment-age", u.segAge == 0},
-		{"shared-window", u.writer.SharedWindow == 0}, {"lease-time", u.writer.LeaseTime == 0},
+		{"segment-size", u.segBytes == 0},
+		{"segment-age", u.segAge == 0},
+		{"shared-window", u.writer.SharedWindow == 0},
+		{"lease-time", u.writer.LeaseTime == 0},
 		{"shards", u.shards == 0 && u.auditor.given("shards")},
 	} {
 		if f.zero {
