@@ -1,6 +1,7 @@
 package localtier
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -34,7 +35,11 @@ func BenchmarkAppend(b *testing.B) {
 					batch[i].Payload = payload
 				}
 				for pb.Next() {
-					if _, err := wr.Append(b.Context(), stream, batch, AckLocal); err != nil {
+					_, err := wr.Append(b.Context(), stream, batch, AckLocal)
+					if errors.Is(err, ErrBackpressure) { // the disk is faster than the publisher
+						err = wr.Flush(b.Context())
+					}
+					if err != nil {
 						b.Error(err)
 						return
 					}
