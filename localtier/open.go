@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/absorb"
+	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
 )
@@ -31,6 +32,7 @@ type shardLog struct {
 	wal   *wal.Log
 	owner segment.UUID // of the directory
 	term  segment.Term
+	seen  catalog.ChainRow // before it was taken
 
 	carried  carried // written while opening, read by rotations after
 	lease    lease
@@ -64,9 +66,9 @@ func openShard(ctx context.Context, o Options, b absorb.Bucket, shard segment.Sh
 	if err := s.recover(ctx); err != nil {
 		return nil, s.opening("recover the directory", s.tellDamage(ctx, err))
 	}
-	row, err := s.look(ctx)
-	if err == nil {
-		_, err = s.fits(row)
+	var err error
+	if s.seen, err = s.look(ctx); err == nil {
+		_, err = s.fits(s.seen)
 	}
 	if err != nil {
 		return nil, errors.Join(s.opening("take the chain", err), s.wal.Close())

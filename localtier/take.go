@@ -20,15 +20,15 @@ const takeAttempts = 5
 // chain row names and its segments continue the chain, else acquire with an empty
 // directory (03 §3).
 func (s *shardLog) take(ctx context.Context) error {
-	var err error
+	err := s.takeFrom(ctx, s.seen)
 	for range takeAttempts {
-		var row catalog.ChainRow
-		if row, err = s.look(ctx); err != nil {
-			return err
-		}
-		if err = s.takeFrom(ctx, row); !movedOn(err) {
+		if !movedOn(err) {
 			break
 		}
+		if s.seen, err = s.look(ctx); err != nil {
+			return err
+		}
+		err = s.takeFrom(ctx, s.seen)
 	}
 	if err != nil {
 		return err
