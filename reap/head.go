@@ -53,12 +53,29 @@ func readHead(ctx context.Context, store HeadStore, chain segment.Chain) (*segme
 // is replaced only if it still is what was read. A head that is up to date is left.
 // written is the store's clock at a write of ours, zero if there was none to do.
 func WriteHead(ctx context.Context, store HeadStore, cat HeadCatalog, chain segment.Chain) (written time.Time, err error) {
+	return writeHead(ctx, store, cat, chain, nil)
+}
+
+// seenHead is a head that was read, and its ETag.
+type seenHead struct {
+	head *segment.Head // nil: none stands
+	etag string
+}
+
+// writeHead is WriteHead from a head that the caller read before, if seen is not nil:
+// should it have been replaced since, the write is lost and the head read again.
+func writeHead(ctx context.Context, store HeadStore, cat HeadCatalog, chain segment.Chain, seen *seenHead) (written time.Time, err error) {
 	var last error
 	for range headTries {
-		head, etag, err := readHead(ctx, store, chain)
-		if err != nil {
-			return time.Time{}, err
+		if seen == nil {
+			head, etag, err := readHead(ctx, store, chain)
+			if err != nil {
+				return time.Time{}, err
+			}
+			seen = &seenHead{head, etag}
 		}
+		head, etag := seen.head, seen.etag
+		seen = nil
 		row, err := cat.Chain(ctx, chain)
 		if err != nil {
 			return time.Time{}, err

@@ -34,6 +34,8 @@ type TrimReport struct {
 	// StoreTime is the store's clock at this run's write of the head, Before and After
 	// are the catalog's around it; zero without a write.
 	StoreTime, Before, After time.Time
+
+	seen *seenHead // read at the run's begin, until it is written
 }
 
 // TrimCatalog is what the slots' check needs of the catalog.
@@ -80,7 +82,8 @@ func (t *Trimmer) RunOnce(ctx context.Context, m catalog.Marker) (TrimReport, er
 	}
 	// The head is read first, then the row: a row behind it was rolled back, and
 	// nothing is deleted on such a chain.
-	if err := CheckHead(ctx, at.set.First(), t.cat, chain); err != nil {
+	seen, err := lookHead(ctx, at.set.First(), t.cat, chain)
+	if err != nil {
 		return TrimReport{}, err
 	}
 	if t.del.Dry() {
@@ -91,7 +94,7 @@ func (t *Trimmer) RunOnce(ctx context.Context, m catalog.Marker) (TrimReport, er
 		return TrimReport{Chain: row}, fmt.Errorf("trim-check %s: rewritten: %w", chain, err)
 	}
 	// Crash here: the cursor stands where the markers say; the next run derives the same.
-	r := TrimReport{Chain: row}
+	r := TrimReport{Chain: row, seen: seen}
 	if err := t.deleteDue(ctx, at, &r); err != nil {
 		return r, fmt.Errorf("trim-check %s: %w", chain, err)
 	}
@@ -218,7 +221,8 @@ func (t *Trimmer) writeHead(ctx context.Context, store HeadStore, chain segment.
 	if err != nil {
 		return err
 	}
-	written, err := WriteHead(ctx, store, t.cat, chain)
+	written, err := writeHead(ctx, store, t.cat, chain, r.seen)
+	r.seen = nil // what stands now is another
 	if err != nil || written.IsZero() {
 		return err
 	}
