@@ -43,6 +43,9 @@ type story struct {
 	pkgs []*pkg
 	rows int64
 	raw  int64
+	// requests of up and of the auditor so far.
+	requests map[string]int64
+	slots    int64 // before the settle
 }
 
 // counts are what status and fsck print, as far as the demo looks.
@@ -111,15 +114,32 @@ func (s *story) append(ctx context.Context) error {
 		s.rows += int64(p.rows)
 		s.raw += p.bytes
 	}
+	if peak > maxPeak {
+		return fmt.Errorf("up took %d MiB of memory, more than %d", peak>>20, int64(maxPeak)>>20)
+	}
+	s.requests = map[string]int64{}
+	addUp(s.requests, up.stopped.Requests)
 	fmt.Fprintf(s.out, "           %d streams, %d rows, %.1f MiB; peak memory of up %d MiB; its requests %v\n",
 		len(s.pkgs), s.rows, float64(s.raw)/(1<<20), peak>>20, up.stopped.Requests)
-	return s.objects(ctx, "before settle")
+	st, err := s.objects(ctx, "before settle")
+	if err == nil {
+		s.slots = st.Objects["slot"].Objects
+	}
+	return err
 }
 
-func (s *story) objects(ctx context.Context, when string) error {
+// What a run may take at most, with default sizes.
+const (
+	maxPeak  = 512 << 20
+	maxPerGB = 400 // PUT-like requests, and GETs, per GB of rows until all is settled
+	// enough rows for the fixed cost of a start to be a small part of it
+	enoughBytes = 64 << 20
+)
+
+func (s *story) objects(ctx context.Context, when string) (*status, error) {
 	st, err := s.status(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fmt.Fprintf(s.out, "           objects %s:", when)
 	for _, kind := range []string{"slot", "stream", "pack", "head", "record", "unknown"} {
@@ -128,7 +148,7 @@ func (s *story) objects(ctx context.Context, when string) error {
 		}
 	}
 	fmt.Fprintln(s.out)
-	return nil
+	return st, nil
 }
 
 func (s *story) status(ctx context.Context) (*status, error) {
@@ -183,7 +203,13 @@ func (s *story) settle(ctx context.Context) error {
 	if n := st.Objects["slot"].Objects; n != 0 {
 		return fmt.Errorf("%d slots outlived their grace", n)
 	}
-	return s.objects(ctx, "after settle")
+	// A slow machine seals by age, too: such a slot costs its PUT and its GET.
+	byAge := float64(s.slots-int64(s.shards)) / (float64(s.raw) / 1e9)
+	if puts, gets := s.perGB(); s.raw >= enoughBytes && (puts-byAge > maxPerGB || gets-byAge > maxPerGB) {
+		return fmt.Errorf("%.0f PUT-like requests and %.0f GETs per settled GB, more than %d", puts, gets, maxPerGB)
+	}
+	_, err = s.objects(ctx, "after settle")
+	return err
 }
 
 // auditUntilDry runs the auditor as an operator's script would, until no marker
@@ -211,8 +237,10 @@ func (s *story) auditUntilDry(ctx context.Context) error {
 			return err
 		}
 		if st.dry() {
-			s.printRequests(requests)
-			fmt.Fprintf(s.out, "           by duty %v\n", byDuty)
+			addUp(s.requests, requests)
+			puts, gets := s.perGB()
+			fmt.Fprintf(s.out, "           the auditor's requests %v, by duty %v\n", requests, byDuty)
+			fmt.Fprintf(s.out, "           up and auditor so far, per GB of rows: %.0f PUT-like, %.0f GET\n", puts, gets)
 			return nil
 		}
 		select {
@@ -246,11 +274,12 @@ func (st *status) dry() bool {
 	return st.Intents["standing"] == 0 && st.Intents["condemned"] == 0
 }
 
-func (s *story) printRequests(requests map[string]int64) {
-	puts := requests["put"] + requests["create-upload"] + requests["upload-part"] + requests["copy-part"] + requests["complete"]
+// perGB is what was asked of the bucket so far, per GB of rows.
+func (s *story) perGB() (puts, gets float64) {
 	gb := float64(s.raw) / 1e9
-	fmt.Fprintf(s.out, "           the auditor's requests %v; per settled GB of rows: %.0f PUT-like, %.0f GET\n",
-		requests, float64(puts)/gb, float64(requests["get"])/gb)
+	r := s.requests
+	puts = float64(r["put"]+r["create-upload"]+r["upload-part"]+r["copy-part"]+r["complete"]) / gb
+	return puts, float64(r["get"]) / gb
 }
 
 func (s *story) trim(ctx context.Context) error {
@@ -283,5 +312,6 @@ func (s *story) fsck(ctx context.Context) error {
 	if report.Verdict != "clean" {
 		return fmt.Errorf("verdict %s: garbage %v, damage %v", report.Verdict, report.Garbage, report.Damage)
 	}
-	return s.objects(ctx, "at the end")
+	_, err := s.objects(ctx, "at the end")
+	return err
 }
