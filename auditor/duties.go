@@ -86,6 +86,11 @@ func (a *Auditor) runReap(ctx context.Context) (int, error) {
 		if r.Outcome == reap.Reaped {
 			a.ledger.note(string(catalog.DutyReapCheck), func(d *DutySummary) { d.Bytes += r.Tally.DeadBytes })
 		}
+		if r.Outcome == reap.Refused {
+			// As it may be: a teardown still owes the retirement of a dead ref.
+			a.wait(ctx, r.Marker, r.Err)
+			continue
+		}
 		if a.settleFate(ctx, r.Marker, r.Err) {
 			done++
 		}
@@ -208,7 +213,7 @@ func (a *Auditor) sweepAll(ctx context.Context, _ catalog.Marker) error {
 	return a.Catalog.Audit(ctx, "sweep", r.Found[0].Key, fmt.Sprintf("%d keys that nothing watches, %d of unknown shape; the first: %s", r.Unwatched, r.Unknown, r.Found[0].Reason))
 }
 
-// sweepChain looks below one chain's trimmed cursor.
+// sweepChain looks below one chain's trimmed cursor, and keeps its trim journal short.
 func (a *Auditor) sweepChain(ctx context.Context, m catalog.Marker) error {
 	const name = string(catalog.DutySweep)
 	chain, err := catalog.ParseChainID(m.ID)
@@ -218,6 +223,12 @@ func (a *Auditor) sweepChain(ctx context.Context, m catalog.Marker) error {
 	r, err := a.trimmer.Strays(ctx, chain)
 	a.ledger.count(name, "strays deleted", r.Deleted)
 	a.ledger.keep(name, "young strays", r.Young)
+	if err != nil {
+		return err
+	}
+	f, err := a.trimmer.Fold(ctx, chain)
+	a.ledger.count(name, "trim records folded", f.Folded)
+	a.ledger.count(name, "trim records deleted", f.Deleted)
 	return err
 }
 

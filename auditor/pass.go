@@ -157,6 +157,15 @@ func (a *Auditor) settleFate(ctx context.Context, m catalog.Marker, err error) b
 	return true
 }
 
+// wait postpones a marker that cannot be served yet, without calling it failed.
+func (a *Auditor) wait(ctx context.Context, m catalog.Marker, cause error) {
+	text := cause.Error()
+	err := a.Catalog.Postpone(ctx, m.MarkerRef, backoff(m.Attempts, a.cfg.Backoff, a.cfg.BackoffMax), text[:min(len(text), maxCause)])
+	if err != nil && !errors.Is(err, catalog.ErrConflict) {
+		a.fail(m.Duty, m.ID, err)
+	}
+}
+
 // fail remembers an error until the same thing succeeds.
 func (a *Auditor) fail(d catalog.Duty, id string, err error) {
 	a.ledger.fail(string(d), err)

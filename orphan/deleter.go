@@ -54,6 +54,17 @@ func (d *Deleter) Slots(ctx context.Context, class segment.Class, keys []string)
 	return d.keys(ctx, class, keys)
 }
 
+// TrimRecords deletes records of a chain's trim journal that a snapshot replaced. It
+// refuses every other key.
+func (d *Deleter) TrimRecords(ctx context.Context, class segment.Class, keys []string) ([]objstore.DeleteResult, error) {
+	for _, key := range keys {
+		if k, err := segment.ParseKey(key); err != nil || k.Kind != segment.KeyTrim {
+			return nil, fmt.Errorf("%w: %s is no trim record: nothing was deleted", objstore.ErrInvalid, key)
+		}
+	}
+	return d.keys(ctx, class, keys)
+}
+
 func (d *Deleter) keys(ctx context.Context, class segment.Class, keys []string) ([]objstore.DeleteResult, error) {
 	if d.dry {
 		return nil, fmt.Errorf("%w: a dry run deletes nothing", objstore.ErrInvalid)

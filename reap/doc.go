@@ -14,6 +14,7 @@
 //
 //	teardown.go   the walk: arm every watcher of a page, then retire its refs
 //	journal.go    trims/, the record of trims that a rebuild reads
+//	fold.go       many records of it -> one snapshot
 //
 // Every decision to delete is a pure plan over what was read, then an execution
 // that the catalog checks once more. Slots have no probe: a standing settle

@@ -48,6 +48,7 @@ type TrimCatalog interface {
 	DueSlots(ctx context.Context, c segment.Chain, limit int) (catalog.TrimPlan, error)
 	AdvanceTrim(ctx context.Context, c segment.Chain, from, to segment.ID) (catalog.ChainRow, error)
 	CondemnSlots(ctx context.Context, m catalog.MarkerRef, c segment.Chain, expect, to segment.ID) (catalog.ChainRow, error)
+	AdvanceJournal(ctx context.Context, c segment.Chain, n uint64) error
 	Resolve(ctx context.Context, m catalog.MarkerRef) error
 	Postpone(ctx context.Context, m catalog.MarkerRef, in time.Duration, cause string) error
 }

@@ -38,6 +38,12 @@ func (a *app) appendCommand() *cobra.Command {
 			if (len(args) == 1) == (keyField != "") {
 				return usage("give either STREAM or --key-field; usage: %s", cmd.UseLine())
 			}
+			// Rows of many streams wait for the bucket once, at the end, not each for a
+			// slot of its own.
+			shared := keyField != "" && ack == "shared"
+			if shared {
+				ack = "local"
+			}
 			c, err := newClient(server, ack, a.err)
 			if err != nil {
 				return err
@@ -50,6 +56,11 @@ func (a *app) appendCommand() *cobra.Command {
 			}
 			ap := &appender{client: c, route: route, results: map[string]*appended{}}
 			err = ap.run(cmd.Context(), a)
+			if err == nil && shared {
+				if err = c.flush(cmd.Context()); err != nil {
+					return fmt.Errorf("the rows are on the writer's disk, not known to be in the bucket: %w", err)
+				}
+			}
 			if err != nil && len(ap.results) == 0 {
 				return err
 			}

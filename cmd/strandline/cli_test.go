@@ -294,12 +294,18 @@ func TestDay(t *testing.T) {
 	cli(t, "", "cat", "day", "--dir", dir).want(t, exitOK, "three\n")
 	cli(t, "", "cat", "day", "--dir", dir, "--from", fmt.Sprint(got.First)).want(t, exitFailed, "trimmed")
 	cli(t, "", "rm", "a/b", "--dir", dir).want(t, exitOK, "deleted")
+	// Rows that are only on the writer's disk go with their stream.
+	cli(t, "x\ny\n", "append", "gone", "--server", up.url).want(t, exitOK)
+	cli(t, "", "rm", "gone", "--dir", dir).want(t, exitOK, "deleted")
 	up.end(t)
 	audit := []string{"auditor", "--once", "--dir", dir, "--auditor-read-grace", "1s", "--auditor-orphan-grace", "10s", "--settle-age", "0s"}
 	cli(t, "", audit...).want(t, exitOK, "settle")
 	cli(t, "", "fsck", "--dir", dir).want(t, exitOK, "clean")
 	cli(t, "", "cat", "day", "--dir", dir).want(t, exitOK, "three\n")
 	cli(t, "", "cat", "a/b", "--dir", dir).want(t, exitOK)
+	if r := cli(t, "", "cat", "gone", "--dir", dir); r.code != exitOK || r.out != "" {
+		t.Errorf("a deleted stream came back: %+v", r)
+	}
 }
 
 // TestDamage: a flipped byte in the bucket is found by cat and by fsck, with the

@@ -65,6 +65,27 @@ func (c *client) append(ctx context.Context, stream string, rows []byte) (httpap
 	}
 }
 
+// flush waits until all that the writer acknowledged is published and absorbed.
+func (c *client) flush(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/flush", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return &exitError{code: exitUnavailable, err: fmt.Errorf("flush: %w", err)}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return &exitError{code: exitUnavailable, err: fmt.Errorf("flush: %w", err)}
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("flush: %w", problemError(resp.StatusCode, body))
+	}
+	return nil
+}
+
 // escapeSegment keeps a name within one path segment, dots included.
 func escapeSegment(name string) string {
 	return strings.ReplaceAll(url.PathEscape(name), ".", "%2E")

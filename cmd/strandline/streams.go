@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -120,13 +122,18 @@ func (a *app) rmCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm STREAM",
 		Short: "Delete a stream: trim through its tip; its name goes on above if it is appended to again",
-		Args:  cobra.ExactArgs(1),
+		Long: "The owner of the stream's shard is asked to publish first, so that rows it has acknowledged go with the stream. If it does\n" +
+			"not answer, that is said, and such rows would bring the stream back when they are published.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			t, err := b.open(cmd.Context(), modeWrite)
 			if err != nil {
 				return err
 			}
 			defer func() { err = closing(err, t) }()
+			if err := a.flushOwner(cmd.Context(), t, args[0]); err != nil {
+				fmt.Fprintf(a.err, "strandline: rows that the owner has not published yet stay: %v\n", err)
+			}
 			s, err := t.catalog.DeleteStream(cmd.Context(), args[0])
 			if errors.Is(err, catalog.ErrNotFound) {
 				return fmt.Errorf("stream %q: %w; see strandline streams", args[0], err)
@@ -140,6 +147,33 @@ func (a *app) rmCommand() *cobra.Command {
 	b.register(cmd.Flags())
 	return cmd
 }
+
+// flushOwner asks the living owner of a stream's shard, if there is one, to publish.
+func (a *app) flushOwner(ctx context.Context, t *tier, stream string) error {
+	tops, err := t.catalog.Topologies(ctx)
+	if err != nil || len(tops) == 0 {
+		return err
+	}
+	top := tops[len(tops)-1]
+	row, err := t.catalog.Chain(ctx, segment.Chain{Epoch: top.Epoch, Shard: segment.ShardOf(stream, top.Shards)})
+	if err != nil {
+		return err
+	}
+	now, err := t.catalog.Now(ctx)
+	if err != nil || !now.Before(row.LeaseEnd) || row.Address == "" {
+		return err // nobody serves it: nothing is on its way
+	}
+	c, err := newClient(row.Address, "", a.err)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, flushWait)
+	defer cancel()
+	return c.flush(ctx)
+}
+
+// flushWait bounds the wait for an owner that may be stuck.
+const flushWait = 30 * time.Second
 
 func (a *app) printStream(s *catalog.Stream, done string) error {
 	if a.json {

@@ -142,12 +142,16 @@ func (a *app) up(ctx context.Context, u *upFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := u.openWriter(ctx, t, top, log)
+	address, err := u.address(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := u.openWriter(ctx, t, top, address, log)
 	if err != nil {
 		return err
 	}
 	// Recovery is over: only now may anyone connect.
-	listener, err := net.Listen("tcp", u.http)
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return errors.Join(fmt.Errorf("serve HTTP: %w; give another --http", err), w.Close(ctx))
 	}
@@ -186,13 +190,28 @@ func (u *upFlags) topology(ctx context.Context, t *tier) (catalog.Topology, erro
 	return check.EnsureEpoch(ctx, t.catalog, t.classes, want)
 }
 
-func (u *upFlags) openWriter(ctx context.Context, t *tier, top catalog.Topology, log *slog.Logger) (*localtier.Writer, error) {
+// address is where HTTP will be served: known before recovery, because the chain rows
+// tell others of it. Port 0 becomes a free port, held only for a moment.
+func (u *upFlags) address(ctx context.Context) (string, error) {
+	host, port, err := net.SplitHostPort(u.http)
+	if err != nil || port != "0" {
+		return u.http, err
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return "", fmt.Errorf("serve HTTP: %w; give another --http", err)
+	}
+	return l.Addr().String(), l.Close()
+}
+
+func (u *upFlags) openWriter(ctx context.Context, t *tier, top catalog.Topology, address string, log *slog.Logger) (*localtier.Writer, error) {
 	if t.dir == "" {
 		return nil, usage("up needs --dir for the writer's segments")
 	}
 	return localtier.Open(ctx, localtier.Options{
 		Dir: filepath.Join(t.dir, "writer"), Catalog: t.catalog, Classes: t.classes, Topology: top,
-		Address: "http://" + u.http, Steal: u.steal, Config: u.writer, Logger: log,
+		Address: "http://" + address, Steal: u.steal, Config: u.writer, Logger: log,
 	})
 }
 

@@ -33,6 +33,8 @@ func (w *writer) Append(ctx context.Context, stream string, rows []segment.Row, 
 	return w.append(ctx, stream, rows, ack)
 }
 
+func (w *writer) Flush(context.Context) error { return nil }
+
 func (w *writer) Ready() error { return w.ready }
 
 func (w *writer) Read(_ context.Context, _ string, from, to segment.Seq) iter.Seq2[segment.Row, error] {

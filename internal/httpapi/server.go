@@ -37,6 +37,8 @@ const (
 type Writer interface {
 	Append(ctx context.Context, stream string, rows []segment.Row, ack localtier.Ack) (localtier.Result, error)
 	Read(ctx context.Context, stream string, from, to segment.Seq) iter.Seq2[segment.Row, error]
+	// Flush returns when every row acknowledged so far is published and absorbed.
+	Flush(ctx context.Context) error
 	Ready() error
 }
 
@@ -76,6 +78,8 @@ func Handler(d Deps) http.Handler {
 	mux.Handle("POST /v1/streams/{stream}/rows", s.admit(s.append))
 	mux.Handle("GET /v1/streams/{stream}/rows", s.admit(s.read))
 	mux.HandleFunc("/v1/streams/{stream}/rows", only("GET, HEAD, POST"))
+	mux.Handle("POST /v1/flush", s.admit(s.flush))
+	mux.HandleFunc("/v1/flush", only("POST"))
 	mux.Handle("GET /v1/status", s.admit(s.status))
 	mux.HandleFunc("/v1/status", only("GET, HEAD"))
 	// Probes are answered under any load: a busy process is not a dead one.
@@ -150,6 +154,17 @@ func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	reply(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+// flush makes what was acknowledged locally survive this disk, too.
+func (s *server) flush(w http.ResponseWriter, r *http.Request) {
+	if s.Writer != nil {
+		if err := s.Writer.Flush(r.Context()); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+	}
+	reply(w, http.StatusOK, map[string]string{"status": "flushed"})
 }
 
 func (s *server) status(w http.ResponseWriter, r *http.Request) {
