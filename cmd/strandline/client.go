@@ -75,7 +75,7 @@ func (c *client) flush(ctx context.Context) error {
 	if err != nil {
 		return &exitError{code: exitUnavailable, err: fmt.Errorf("flush: %w", err)}
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // read to its end
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
 		return &exitError{code: exitUnavailable, err: fmt.Errorf("flush: %w", err)}
