@@ -87,7 +87,7 @@ func (a *app) trimCommand() *cobra.Command {
 		Use:   "trim STREAM POS",
 		Short: "Give up a stream's rows below a position (a seq, or EPOCH.SEQ)",
 		Long: "Readers skip what is below POS at once; the auditor deletes its bytes after the graces.\n" +
-			"A position beyond the stream's last absorbed row is refused.",
+			"The position right behind the last absorbed row gives up all of them; one beyond it is refused.",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			t, err := b.open(cmd.Context(), modeWrite)
