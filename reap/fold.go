@@ -46,9 +46,6 @@ func (t *Trimmer) Fold(ctx context.Context, chain segment.Chain) (FoldReport, er
 	if err != nil {
 		return r, err
 	}
-	if err := CheckHead(ctx, at.set.First(), t.cat, chain); err != nil {
-		return r, err
-	}
 	old, err := t.graceAgo(ctx)
 	if err != nil {
 		return r, err
@@ -58,6 +55,12 @@ func (t *Trimmer) Fold(ctx context.Context, chain segment.Chain) (FoldReport, er
 		return r, fmt.Errorf("trim journal of %s: %w", chain, err)
 	}
 	r.Records = len(records)
+	if len(records) == 0 {
+		return r, nil
+	}
+	if err := CheckHead(ctx, at.set.First(), t.cat, chain); err != nil {
+		return r, err
+	}
 	replaced, snapshot := planFold(records, old)
 	if r.Deleted, err = t.deleteRecords(ctx, at, replaced); err != nil {
 		return r, err

@@ -117,19 +117,47 @@ func (s *server) watchLogs(lines *bufio.Scanner) {
 	}
 }
 
-// stop sends SIGTERM and waits; it returns the peak memory in bytes.
+// stop sends SIGTERM and waits; it returns the peak memory in bytes (0 where the
+// system has no /proc).
 func (s *server) stop() (peak int64, err error) {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return 0, err
 	}
 	deadline := time.AfterFunc(5*time.Minute, func() { _ = s.cmd.Process.Kill() }) // Wait reports the kill
 	defer deadline.Stop()
-	<-s.drained
+	peak = s.watchMemory()
 	if err := s.cmd.Wait(); err != nil {
 		return 0, fmt.Errorf("strandline up ended badly: %w\n%s", err, s.logs.Bytes())
 	}
-	if usage, ok := s.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		peak = usage.Maxrss << 10
-	}
 	return peak, nil
+}
+
+// watchMemory reads the server's high-water mark until it has ended. (Its rusage
+// would not do: it begins with the memory of whoever forked it.)
+func (s *server) watchMemory() (peak int64) {
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid)); err == nil {
+			peak = max(peak, highWater(status))
+		}
+		select {
+		case <-s.drained:
+			return peak
+		case <-look.C:
+		}
+	}
+}
+
+// highWater is VmHWM of a /proc status, in bytes; 0 if it is not there.
+func highWater(status []byte) int64 {
+	_, rest, ok := bytes.Cut(status, []byte("VmHWM:"))
+	if !ok {
+		return 0
+	}
+	var kib int64
+	if _, err := fmt.Sscan(string(rest), &kib); err != nil {
+		return 0
+	}
+	return kib << 10
 }
