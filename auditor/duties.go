@@ -88,7 +88,7 @@ func (a *Auditor) runReap(ctx context.Context) (int, error) {
 		}
 		if r.Outcome == reap.Refused {
 			// As it may be: a teardown still owes the retirement of a dead ref.
-			a.wait(ctx, r.Marker, r.Err)
+			a.postpone(ctx, r.Marker, r.Err)
 			continue
 		}
 		if a.settleFate(ctx, r.Marker, r.Err) {

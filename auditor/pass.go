@@ -106,18 +106,23 @@ func (a *Auditor) forget() {
 	clear(a.met)
 }
 
-// putBack postpones a failed marker and counts it. A cancelled ctx writes
-// nothing: the lease ends by itself.
+// putBack postpones a failed marker and counts it.
 func (a *Auditor) putBack(ctx context.Context, m catalog.Marker, cause error) {
 	a.fail(m.Duty, m.ID, cause)
 	a.Logger.Warn("marker failed", "duty", string(m.Duty), "id", m.ID, "attempts", m.Attempts+1, "error", cause)
+	a.postpone(ctx, m, cause)
+}
+
+// postpone backs a marker off that cannot be served yet; by itself it does not call
+// it failed. A cancelled ctx writes nothing: the lease ends by itself.
+func (a *Auditor) postpone(ctx context.Context, m catalog.Marker, cause error) {
 	if ctx.Err() != nil {
 		return
 	}
 	text := cause.Error()
 	err := a.Catalog.Postpone(ctx, m.MarkerRef, backoff(m.Attempts, a.cfg.Backoff, a.cfg.BackoffMax), text[:min(len(text), maxCause)])
 	// A conflict means that it was armed since, or resolved by another: both are
-	// what a failed marker may hope for.
+	// what such a marker may hope for.
 	if err != nil && !errors.Is(err, catalog.ErrConflict) && !errors.Is(err, catalog.ErrNotFound) {
 		a.fail(m.Duty, m.ID, errors.Join(cause, fmt.Errorf("postpone: %w", err)))
 	}
@@ -155,15 +160,6 @@ func (a *Auditor) settleFate(ctx context.Context, m catalog.Marker, err error) b
 	}
 	a.clear(m.Duty, m.ID)
 	return true
-}
-
-// wait postpones a marker that cannot be served yet, without calling it failed.
-func (a *Auditor) wait(ctx context.Context, m catalog.Marker, cause error) {
-	text := cause.Error()
-	err := a.Catalog.Postpone(ctx, m.MarkerRef, backoff(m.Attempts, a.cfg.Backoff, a.cfg.BackoffMax), text[:min(len(text), maxCause)])
-	if err != nil && !errors.Is(err, catalog.ErrConflict) {
-		a.fail(m.Duty, m.ID, err)
-	}
 }
 
 // fail remembers an error until the same thing succeeds.
