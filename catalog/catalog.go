@@ -42,6 +42,14 @@ type Deployment interface {
 	// stands; one that differs in a constant is ErrConflict.
 	EnsureTopology(ctx context.Context, t Topology) (Topology, error)
 	Topologies(ctx context.Context) ([]Topology, error)
+	// SetTopologyState moves an epoch's life one step: opening -> open (every chain of
+	// every lower epoch is closed), open -> closing, closing -> open (nothing was closed
+	// yet), closing -> closed (all its chains are closed). from that does not stand, and a
+	// condition that does not hold, is ErrConflict.
+	SetTopologyState(ctx context.Context, e segment.Epoch, from, to TopologyState) (Topology, error)
+	// SetRetention replaces the retention of an epoch's chains. It takes effect with the
+	// next run of retention; a watermark that was committed stays.
+	SetRetention(ctx context.Context, e segment.Epoch, r Retention) (Topology, error)
 
 	// RegisterAuditor renews the lease of an auditor and returns how many live.
 	RegisterAuditor(ctx context.Context, id string, lease time.Duration) (live int, err error)
@@ -75,6 +83,11 @@ type Ownership interface {
 	Chain(ctx context.Context, c segment.Chain) (ChainRow, error)
 	Chains(ctx context.Context) ([]ChainRow, error)
 	Terms(ctx context.Context, c segment.Chain) ([]TermRow, error)
+	// AckClosed moves a consumer's cursor on a closed chain, which has no owner any more:
+	// the row is the truth there. Never back (a lower seq is a no-op), never beyond the
+	// last row. ErrConflict while the chain is not closed, ErrNotFound without the
+	// consumer. Arms the trim-check if the slowest moved.
+	AckClosed(ctx context.Context, c segment.Chain, consumer string, seq segment.Seq) (ChainRow, error)
 }
 
 // Absorb is one slot on its way into the catalog.
@@ -268,8 +281,21 @@ type WalkPage struct {
 	More     bool
 }
 
-// Trimmer: trim-check, stream trim and teardown (03 §7, §9).
+// Trimmer: trim-check, retention, stream trim and teardown (03 §7, §9).
 type Trimmer interface {
+	// RaiseWatermark commits what a chain gives up, monotonic, and arms its reclaim marker
+	// at once in the same transaction. One at or below the standing watermark is a no-op.
+	// ErrConflict: the term is not the planner's ("term"), the lease lives ("lease"), a
+	// durable consumer of the row stands below ("consumer"), it reaches absorbed_end
+	// ("absorbed_end"), or no slot ends there ("slot").
+	RaiseWatermark(ctx context.Context, w Watermark) (ChainRow, error)
+	// DeadRefs returns refs of the chain wholly at or below its watermark, in order of
+	// their last rows. Retired ones (RetireRefs) are gone from the next call.
+	DeadRefs(ctx context.Context, c segment.Chain, limit int) (refs []Ref, more bool, err error)
+	// StraddlingRefs pages the settled refs that the chain's watermark cuts in two, by
+	// (last, stream); after is the last one seen, nil to begin.
+	StraddlingRefs(ctx context.Context, c segment.Chain, after *Ref, limit int) (refs []Ref, more bool, err error)
+
 	// AdvanceRewritten is step 1 of the trim-check.
 	AdvanceRewritten(ctx context.Context, c segment.Chain, consumerHoldMax int64) (ChainRow, error)
 	// DueSlots is the look of step 2.
@@ -319,6 +345,8 @@ type Markers interface {
 	Resolve(ctx context.Context, m MarkerRef) error
 	// Postpone moves a marker at its version, counts an attempt if cause is not empty.
 	Postpone(ctx context.Context, m MarkerRef, in time.Duration, cause string) error
+	// Marker is the standing one of a duty and id; ErrNotFound if none stands.
+	Marker(ctx context.Context, d Duty, id string) (Marker, error)
 	// NextDue is the earliest due time over these duties; ok is false if none stands.
 	NextDue(ctx context.Context, duties []Duty) (due time.Time, ok bool, err error)
 }

@@ -36,6 +36,8 @@ type Topology struct {
 	Buckets []string // names of the bucket set's stores, the first decides
 	Settle  bool
 	State   TopologyState
+	// Retention of its chains; the one field that may change, but for the state.
+	Retention Retention
 }
 
 // TopologyState is the life of an epoch.
@@ -45,6 +47,7 @@ type TopologyState string
 const (
 	TopologyOpening TopologyState = "opening"
 	TopologyOpen    TopologyState = "open"
+	TopologyClosing TopologyState = "closing" // its owners publish what they have and let go
 	TopologyClosed  TopologyState = "closed"
 )
 
