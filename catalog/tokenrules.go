@@ -1,0 +1,54 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/strandline/strandline/segment"
+)
+
+// ErrForked: the history went on without the rows that a token stands behind.
+var ErrForked = errors.New("catalog: history forked")
+
+// ForkedError says where. It matches ErrForked.
+type ForkedError struct {
+	Token  segment.Token
+	Forked segment.Seq  // first seq that is not the token's history any more
+	Term   segment.Term // the later term that wrote it
+}
+
+func (e *ForkedError) Error() string {
+	return fmt.Sprintf("%v: position %s is behind rows of term %d that never reached the shared tier; from seq %d on the chain is term %d's: "+
+		"read again from seq %d, and take back what was made of rows from there on", ErrForked, e.Token, e.Token.Term, e.Forked, e.Term, e.Forked)
+}
+
+// Unwrap makes errors.Is(err, ErrForked) true.
+func (e *ForkedError) Unwrap() error { return ErrForked }
+
+// CheckToken says whether whoever stands at tok stands in the chain's history. terms are
+// the chain's, in the token's epoch, in any order.
+//
+// A term begins at the first slot of it that is absorbed; until then positions are its
+// predecessors'. So the history of a token ends with the last row that its own term, or
+// one before it, had absorbed, and it is final once a later term has begun. Until then
+// rows beyond it may still be on their way: no fork, however many terms were acquired.
+// A resumed owner publishes the rows of the term before under that term, and begins its
+// own after them: what it acknowledged stays history.
+func CheckToken(terms []TermRow, tok segment.Token) error {
+	var end segment.Seq // of the token's history
+	var later *TermRow  // the earliest later term that has begun
+	for i := range terms {
+		t := &terms[i]
+		switch {
+		case t.First == 0: // acquired, nothing absorbed
+		case t.Term <= tok.Term:
+			end = max(end, t.LastSeq)
+		case later == nil || t.Term < later.Term:
+			later = t
+		}
+	}
+	if later == nil || tok.Seq <= end {
+		return nil
+	}
+	return &ForkedError{Token: tok, Forked: end + 1, Term: later.Term}
+}
