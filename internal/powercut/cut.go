@@ -1,7 +1,6 @@
 package powercut
 
 import (
-	"bytes"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -59,40 +58,6 @@ func (d *directory) after(seed uint64, rng *rand.Rand) map[string]*inode {
 	return out
 }
 
-// after is the bytes that the disk may have.
-func (i *inode) after(seed uint64, rng *rand.Rand) *inode {
-	out := newInode()
-	out.modTime = i.modTime
-	out.seen = bytes.Clone(i.disk)
-	if seed != 0 {
-		out.seen = i.spill(out.seen, rng)
-	}
-	out.disk = bytes.Clone(out.seen)
-	return out
-}
-
-// spill brings a random part of the unsynced pages to the disk, and maybe the
-// unsynced length.
-func (i *inode) spill(b []byte, rng *rand.Rand) []byte {
-	chance := rng.IntN(5) // from none to all of the pages
-	for _, page := range slices.Sorted(maps.Keys(i.dirty)) {
-		from := page * pageBytes
-		to := min(from+pageBytes, int64(len(i.seen)))
-		if rng.IntN(4) >= chance || from >= to {
-			continue
-		}
-		if rng.IntN(8) == 0 { // torn: only some sectors of the page
-			to = min(to, from+sectorBytes*(1+rng.Int64N(pageBytes/sectorBytes)))
-		}
-		b = grow(b, to)
-		copy(b[from:to], i.seen[from:to])
-	}
-	if rng.IntN(2) == 0 {
-		b = resize(b, int64(len(i.seen)))
-	}
-	return b
-}
-
 // Dump is every file as programs see it, by path.
 func (f *FS) Dump() map[string][]byte {
 	f.mu.Lock()
@@ -100,7 +65,7 @@ func (f *FS) Dump() map[string][]byte {
 	out := map[string][]byte{}
 	for path, d := range f.dirs {
 		for name, i := range d.seen {
-			out[filepath.Join(path, name)] = bytes.Clone(i.seen)
+			out[filepath.Join(path, name)] = i.seen.bytes()
 		}
 	}
 	return out
@@ -117,7 +82,7 @@ func (f *FS) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bytes.Clone(i.seen), nil
+	return i.seen.bytes(), nil
 }
 
 // WriteFile puts a file on the disk, as an operator or a fault of the medium
@@ -129,8 +94,7 @@ func (f *FS) WriteFile(name string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	i := newInode()
-	i.seen, i.disk = bytes.Clone(b), bytes.Clone(b)
+	i := onDisk(b)
 	d.seen[base], d.disk[base] = i, i
 	return nil
 }

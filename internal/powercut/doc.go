@@ -7,10 +7,11 @@
 //
 // Cut powers the machine off and gives the file system that the next boot finds:
 // with what was synced only, or with a random part of the rest: any subset of
-// the unsynced 4 KiB pages (some torn at a 512-byte sector), the old length or
-// the new one, and any prefix or subset of the directory operations. A Sync that
-// fails drops the dirty pages as Linux does: they read well, no later Sync
-// writes them, and no boot finds them.
+// the unsynced 4 KiB pages, each in any version that it had since its last sync
+// (the kernel writes back when it likes), some torn at a 512-byte sector; any
+// length that the file had; and any prefix or subset of the directory
+// operations. A Sync that fails drops the dirty pages as Linux does: they read
+// well, no later Sync writes them, and a boot may find any of them or none.
 //
 // Faults are injected by predicate (Inject), by free space (SetFree) and by a
 // count of changes after which the power goes (PowerOffAfter). Every change is

@@ -120,7 +120,7 @@ func (f *FS) Ops() []Op {
 
 // room is how many of n bytes at off fit, and takes their space.
 func (f *FS) room(i *inode, off int64, n int) int {
-	growth := off + int64(n) - int64(len(i.seen))
+	growth := off + int64(n) - i.seen.size
 	if f.free < 0 || growth <= 0 {
 		return n
 	}
@@ -141,6 +141,6 @@ func (f *FS) credit(n int64) {
 // give returns an unlinked file's space.
 func (f *FS) give(i *inode) {
 	if i != nil {
-		f.credit(int64(len(i.seen)))
+		f.credit(i.seen.size)
 	}
 }

@@ -4,26 +4,9 @@ import (
 	"io"
 	"io/fs"
 	"syscall"
-	"time"
 
 	"github.com/strandline/strandline/localtier/wal"
 )
-
-const (
-	pageBytes   = 4096
-	sectorBytes = 512
-)
-
-// inode is a file: what programs read, what the disk has, and which pages of the
-// one a Sync would bring to the other.
-type inode struct {
-	seen    []byte
-	disk    []byte
-	dirty   map[int64]bool
-	modTime time.Time
-}
-
-func newInode() *inode { return &inode{dirty: map[int64]bool{}, modTime: now()} }
 
 // file is an open inode.
 type file struct {
@@ -39,10 +22,11 @@ func (h *file) ReadAt(p []byte, off int64) (int, error) {
 	if err := h.fs.begin(Op{Kind: KindRead, Path: h.name, Off: off, Len: int64(len(p))}); err != nil {
 		return 0, err
 	}
-	if off >= int64(len(h.i.seen)) {
+	if off >= h.i.seen.size {
 		return 0, io.EOF
 	}
-	n := copy(p, h.i.seen[off:])
+	n := int(min(int64(len(p)), h.i.seen.size-off))
+	h.i.seen.read(p[:n], off)
 	if n < len(p) {
 		return n, io.EOF
 	}
@@ -65,20 +49,8 @@ func (h *file) WriteAt(p []byte, off int64) (int, error) {
 	if room := h.fs.room(h.i, off, n); room < n {
 		n, err = room, &fs.PathError{Op: "write", Path: h.name, Err: syscall.ENOSPC}
 	}
-	h.i.put(p[:n], off)
+	h.i.write(p[:n], off)
 	return n, err
-}
-
-func (i *inode) put(p []byte, off int64) {
-	if len(p) == 0 {
-		return
-	}
-	i.seen = grow(i.seen, off+int64(len(p)))
-	copy(i.seen[off:], p)
-	for page := off / pageBytes; page <= (off+int64(len(p))-1)/pageBytes; page++ {
-		i.dirty[page] = true
-	}
-	i.modTime = now()
 }
 
 // Truncate changes the length; that is durable after a Sync.
@@ -88,19 +60,10 @@ func (h *file) Truncate(size int64) error {
 	if err := h.fs.begin(Op{Kind: KindTruncate, Path: h.name, Off: size}); err != nil {
 		return err
 	}
-	i := h.i
-	if size >= int64(len(i.seen)) {
-		i.seen = grow(i.seen, size)
-		return nil
+	if size < h.i.seen.size {
+		h.fs.credit(h.i.seen.size - size)
 	}
-	h.fs.credit(int64(len(i.seen)) - size)
-	clear(i.seen[size:]) // what is grown over later reads as zeros
-	i.seen = i.seen[:size]
-	for page := range i.dirty {
-		if page*pageBytes >= size {
-			delete(i.dirty, page)
-		}
-	}
+	h.i.truncate(size)
 	return nil
 }
 
@@ -108,17 +71,12 @@ func (h *file) Truncate(size int64) error {
 func (h *file) Sync() error {
 	h.fs.mu.Lock()
 	defer h.fs.mu.Unlock()
-	err := h.fs.begin(Op{Kind: KindSync, Path: h.name, Off: int64(len(h.i.seen))})
-	i := h.i
-	if err == nil {
-		i.disk = resize(i.disk, int64(len(i.seen)))
-		for page := range i.dirty {
-			from := page * pageBytes
-			copy(i.disk[from:min(from+pageBytes, int64(len(i.disk)))], i.seen[from:])
-		}
-	}
-	if !h.fs.off {
-		clear(i.dirty)
+	err := h.fs.begin(Op{Kind: KindSync, Path: h.name, Off: h.i.seen.size})
+	switch {
+	case err == nil:
+		h.i.synced()
+	case !h.fs.off:
+		h.i.lost()
 	}
 	return err
 }
@@ -129,29 +87,7 @@ func (h *file) Stat() (wal.Info, error) {
 	if h.fs.off {
 		return wal.Info{}, ErrPowerOff
 	}
-	return wal.Info{Size: int64(len(h.i.seen)), ModTime: h.i.modTime}, nil
+	return wal.Info{Size: h.i.seen.size, ModTime: h.i.modTime}, nil
 }
 
 func (h *file) Close() error { return nil }
-
-// grow extends b with zeros; it never shortens.
-func grow(b []byte, size int64) []byte {
-	if size <= int64(len(b)) {
-		return b
-	}
-	if size <= int64(cap(b)) {
-		old := len(b)
-		b = b[:size]
-		clear(b[old:])
-		return b
-	}
-	return append(b, make([]byte, size-int64(len(b)))...)
-}
-
-func resize(b []byte, size int64) []byte {
-	if size < int64(len(b)) {
-		clear(b[size:])
-		return b[:size]
-	}
-	return grow(b, size)
-}
