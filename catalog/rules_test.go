@@ -198,9 +198,12 @@ func TestMarkerIDs(t *testing.T) {
 
 func TestMergeConsumers(t *testing.T) {
 	c := func(n string, s segment.Seq) segment.Consumer { return segment.Consumer{Name: n, Cursor: s} }
-	got := MergeConsumers([]segment.Consumer{c("a", 9), c("b", 4)}, []segment.Consumer{c("z", 1), c("a", 5)})
+	got := MergeConsumers([]segment.Consumer{c("a", 9), c("b", 4)}, []segment.Consumer{c("z", 1), c("a", 5)}, 0)
 	if len(got) != 2 || got[0] != c("a", 9) || got[1] != c("z", 1) {
 		t.Errorf("got %v", got)
+	}
+	if new := MergeConsumers([]segment.Consumer{c("a", 9)}, []segment.Consumer{c("a", 9), c("z", 1)}, 7); new[0] != c("a", 9) || new[1] != c("z", 7) {
+		t.Errorf("above a watermark: got %v", new)
 	}
 	if s := SlowestCursor(got); !s.OK || s.Seq != 1 {
 		t.Errorf("slowest %v", s)

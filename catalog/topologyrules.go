@@ -19,14 +19,22 @@ func ValidateTopology(t *Topology) error {
 		return Invalid("EnsureTopology", "%d shards, 1 to %d may be", t.Shards, MaxShards)
 	case t.Class == segment.Class("") || len(t.Buckets) == 0:
 		return Invalid("EnsureTopology", "class %q, %d buckets", t.Class, len(t.Buckets))
-	case t.State != TopologyOpening && t.State != TopologyOpen && t.State != TopologyClosed:
+	case !t.State.known():
 		return Invalid("EnsureTopology", "state %q", string(t.State))
 	}
-	return nil
+	return ValidateRetention("EnsureTopology", &t.Retention)
 }
 
-// CheckTopology holds an epoch against what stands: its constants never change. The
-// state is not one of them.
+func (s TopologyState) known() bool {
+	switch s {
+	case TopologyOpening, TopologyOpen, TopologyClosing, TopologyClosed:
+		return true
+	}
+	return false
+}
+
+// CheckTopology holds an epoch against what stands: its constants never change. State
+// and retention are none of them.
 func CheckTopology(want, have *Topology) error {
 	if want.Shards != have.Shards || want.Class != have.Class || want.Settle != have.Settle || !slices.Equal(want.Buckets, have.Buckets) {
 		return Conflict("EnsureTopology", fmt.Sprintf("constants of epoch %d", want.Epoch), describeTopology(want), describeTopology(have))
@@ -36,4 +44,61 @@ func CheckTopology(want, have *Topology) error {
 
 func describeTopology(t *Topology) string {
 	return fmt.Sprintf("%d shards, class %s, buckets %q, settle %v", t.Shards, t.Class, t.Buckets, t.Settle)
+}
+
+// CheckTopologyStep holds a step of an epoch's life against what stands. have is the
+// epoch; chains are all rows, of every epoch.
+func CheckTopologyStep(have *Topology, from, to TopologyState, chains []ChainRow) error {
+	const verb = "SetTopologyState"
+	var open, closed []segment.Chain // of this epoch
+	var lower []segment.Chain        // not closed, of lower epochs
+	for i := range chains {
+		switch c := &chains[i]; {
+		case c.Epoch < have.Epoch && !c.Closed:
+			lower = append(lower, c.Chain)
+		case c.Epoch == have.Epoch && c.Closed:
+			closed = append(closed, c.Chain)
+		case c.Epoch == have.Epoch:
+			open = append(open, c.Chain)
+		}
+	}
+	if have.State != from {
+		return Conflict(verb, "state", from, have.State)
+	}
+	switch [2]TopologyState{from, to} {
+	case [2]TopologyState{TopologyOpening, TopologyOpen}:
+		return noneOf(verb, "lower epochs closed", "every chain of every lower epoch closed", lower)
+	case [2]TopologyState{TopologyOpen, TopologyClosing}:
+		return nil
+	case [2]TopologyState{TopologyClosing, TopologyOpen}:
+		return noneOf(verb, "nothing closed", "no chain closed yet", closed)
+	case [2]TopologyState{TopologyClosing, TopologyClosed}:
+		return noneOf(verb, "chains closed", "every chain closed", open)
+	}
+	return Invalid(verb, "no step leads from %q to %q", string(from), string(to))
+}
+
+func noneOf(verb, guard, want string, chains []segment.Chain) error {
+	if len(chains) == 0 {
+		return nil
+	}
+	return Conflict(verb, guard, want, fmt.Sprintf("%d that are not, as chain %s", len(chains), chains[0]))
+}
+
+// Feeding lists the shards of an epoch with from shards whose streams may belong to
+// shard s of an epoch with to shards. Both shards are one hash modulo a number, so they
+// agree modulo the numbers' greatest common divisor, and every such pair occurs.
+func Feeding(from, to uint32, s segment.Shard) []segment.Shard {
+	if from == 0 || to == 0 || uint32(s) >= to {
+		return nil
+	}
+	g, r := from, to
+	for r != 0 {
+		g, r = r, g%r
+	}
+	var out []segment.Shard
+	for i := uint64(uint32(s) % g); i < uint64(from); i += uint64(g) {
+		out = append(out, segment.Shard(i))
+	}
+	return out
 }

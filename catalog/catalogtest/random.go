@@ -37,7 +37,7 @@ func testRandom(t *testing.T, open Open) {
 				rows: map[string][]segment.Seq{}, live: map[string]segment.Pos{},
 				slots: map[string]bool{}, objects: map[string]bool{}, done: map[string]int{},
 			}
-			acts := []func(){m.absorb, m.absorb, m.settle, m.settle, m.gc, m.trim, m.teardown, m.wait, m.trimCheck, m.reap, m.judge, m.reacquireChain}
+			acts := []func(){m.absorb, m.absorb, m.settle, m.settle, m.gc, m.trim, m.teardown, m.wait, m.trimCheck, m.reap, m.judge, m.judge, m.wait, m.reacquireChain, m.retain, m.reclaim}
 			for range 300 {
 				acts[m.r.IntN(len(acts))]()
 				m.check()
@@ -45,7 +45,7 @@ func testRandom(t *testing.T, open Open) {
 					return
 				}
 			}
-			for _, want := range []string{"settled", "truncated", "gc", "retired", "slots trimmed", "reaped", "orphans", "resolved"} {
+			for _, want := range []string{"settled", "truncated", "gc", "retired", "slots trimmed", "reaped", "orphans", "resolved", "retained", "reclaimed"} {
 				if m.done[want] == 0 {
 					t.Errorf("the run never came to %q: %v", want, m.done)
 				}
@@ -308,7 +308,7 @@ func (m *model) check() {
 		m.T.Error(err)
 	}
 	l := &m.last // I6
-	if row.Term < l.Term || row.AbsorbedEnd < l.AbsorbedEnd || row.Rewritten < l.Rewritten || row.Condemned < l.Condemned || row.Trimmed < l.Trimmed || row.NextSeq < l.NextSeq {
+	if row.Term < l.Term || row.AbsorbedEnd < l.AbsorbedEnd || row.Rewritten < l.Rewritten || row.Condemned < l.Condemned || row.Trimmed < l.Trimmed || row.NextSeq < l.NextSeq || row.WatermarkSeq < l.WatermarkSeq || row.WatermarkSegment < l.WatermarkSegment {
 		m.T.Errorf("step %d: a cursor went back: %+v then %+v", m.n, *l, row)
 	}
 	m.last = row
@@ -322,7 +322,7 @@ func (m *model) check() {
 // the refs link without a hole.
 func (m *model) checkStream(stream string) {
 	m.T.Helper()
-	live := m.live[stream]
+	live := catalog.EffectiveLiveFrom(m.live[stream], m.Chain, m.last.WatermarkSeq)
 	var served []segment.Seq
 	refs := m.Refs(stream)
 	for i, r := range refs {

@@ -127,7 +127,7 @@ func (t *tx) absorbSlotRow(a *catalog.Absorb, row *catalog.ChainRow) error {
 func (t *tx) settles(e segment.Epoch) (settle bool, err error) {
 	ok, err := t.one("SELECT settle FROM topology WHERE epoch = ?", []any{e}, &settle)
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: epoch %d has chains and no topology; run fsck", catalog.ErrCorrupt, e)
+		err = noTopology(e)
 	}
 	return settle, err
 }
@@ -138,13 +138,9 @@ func (t *tx) advanceChain(a *catalog.Absorb, row *catalog.ChainRow, term *catalo
 	row.AbsorbedEnd, row.LastUUID, row.LastTerm, row.NextSeq = s.ID+1, s.UUID, s.Term, s.Next
 	row.Closed = s.Closed
 	before := catalog.SlowestCursor(row.Consumers)
-	row.Consumers = catalog.MergeConsumers(row.Consumers, a.Consumers)
+	row.Consumers = catalog.MergeConsumers(row.Consumers, a.Consumers, row.WatermarkSeq)
 	if before != catalog.SlowestCursor(row.Consumers) {
-		grace, err := t.grace()
-		if err != nil {
-			return err
-		}
-		if err := t.arm(catalog.DutyTrimCheck, catalog.ChainID(row.Chain), "", time.Duration(grace)); err != nil {
+		if err := t.armTrim(row.Chain); err != nil {
 			return err
 		}
 	}

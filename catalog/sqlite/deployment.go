@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -114,66 +113,6 @@ func (d *DB) seed(ctx context.Context, name string, v, least time.Duration, get 
 		return err
 	})
 	return out, err
-}
-
-const topologyCols = "epoch, shards, class, buckets, settle, state"
-
-func (t *tx) topologies(where string, args ...any) ([]catalog.Topology, error) {
-	var out []catalog.Topology
-	err := t.query("SELECT "+topologyCols+" FROM topology "+where+" ORDER BY epoch", func(scan scanFunc) error {
-		var r catalog.Topology
-		var buckets string
-		if err := scan(&r.Epoch, &r.Shards, (*string)(&r.Class), &buckets, &r.Settle, (*string)(&r.State)); err != nil {
-			return err
-		}
-		out = append(out, r)
-		return fromJSON(fmt.Sprintf("buckets of epoch %d", r.Epoch), buckets, &out[len(out)-1].Buckets)
-	}, args...)
-	return out, err
-}
-
-// Topologies lists all epochs, oldest first.
-func (d *DB) Topologies(ctx context.Context) (out []catalog.Topology, err error) {
-	err = d.read(ctx, "Topologies", func(t *tx) (err error) {
-		out, err = t.topologies("")
-		return err
-	})
-	return out, err
-}
-
-// EnsureTopology creates an epoch and its chains, or returns what stands.
-func (d *DB) EnsureTopology(ctx context.Context, want catalog.Topology) (out catalog.Topology, err error) {
-	if err := catalog.ValidateTopology(&want); err != nil {
-		return out, err
-	}
-	err = d.write(ctx, "EnsureTopology", func(t *tx) error {
-		have, err := t.topologies("WHERE epoch = ?", want.Epoch)
-		if err != nil {
-			return err
-		}
-		if len(have) == 1 {
-			out = have[0]
-			return catalog.CheckTopology(&want, &out)
-		}
-		out = want
-		out.Buckets = slices.Clone(want.Buckets)
-		return t.createTopology(&out)
-	})
-	return out, err
-}
-
-func (t *tx) createTopology(r *catalog.Topology) error {
-	buckets, err := jsonArg(r.Buckets)
-	if err != nil {
-		return err
-	}
-	if err := t.exec("INSERT INTO topology ("+topologyCols+") VALUES (?, ?, ?, ?, ?, ?)",
-		r.Epoch, r.Shards, string(r.Class), buckets, r.Settle, string(r.State)); err != nil {
-		return err
-	}
-	nobody := segment.UUID{}
-	return t.exec(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?2)
-INSERT INTO chain SELECT ?1, i, ?3, '', 0, 0, 0, 1, ?3, 0, 1, 1, 1, 0, 1, 0, 0, '[]', 0, 0, 1 FROM n`, r.Epoch, r.Shards, nobody[:])
 }
 
 // RegisterAuditor renews one lease, forgets those that ran out, and counts.

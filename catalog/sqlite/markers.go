@@ -31,6 +31,21 @@ func (t *tx) marker(d catalog.Duty, id string) (m *catalog.Marker, confirmed tim
 	return m, confirmed, err
 }
 
+// Marker is the standing one of a duty and id.
+func (d *DB) Marker(ctx context.Context, duty catalog.Duty, id string) (out catalog.Marker, err error) {
+	err = d.read(ctx, "Marker", func(t *tx) error {
+		m, _, err := t.marker(duty, id)
+		if err == nil && m == nil {
+			err = fmt.Errorf("%w: marker %s %s", catalog.ErrNotFound, string(duty), id)
+		}
+		if err == nil {
+			out = *m
+		}
+		return err
+	})
+	return out, err
+}
+
 // version is a fresh one: never used before, by any marker.
 func (t *tx) version() (v int64, err error) {
 	t.wrote = true

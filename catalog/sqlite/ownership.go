@@ -72,12 +72,18 @@ func (d *DB) Chain(ctx context.Context, c segment.Chain) (row catalog.ChainRow, 
 
 // Chains lists all rows by (epoch, shard).
 func (d *DB) Chains(ctx context.Context) (out []catalog.ChainRow, err error) {
-	err = d.read(ctx, "Chains", func(t *tx) error {
-		return t.query("SELECT "+chainCols+" FROM chain ORDER BY epoch, shard", func(scan scanFunc) error {
-			r, err := scanChain(scan)
-			out = append(out, r)
-			return err
-		})
+	err = d.read(ctx, "Chains", func(t *tx) (err error) {
+		out, err = t.chains()
+		return err
+	})
+	return out, err
+}
+
+func (t *tx) chains() (out []catalog.ChainRow, err error) {
+	err = t.query("SELECT "+chainCols+" FROM chain ORDER BY epoch, shard", func(scan scanFunc) error {
+		r, err := scanChain(scan)
+		out = append(out, r)
+		return err
 	})
 	return out, err
 }
@@ -97,4 +103,25 @@ func (d *DB) Terms(ctx context.Context, c segment.Chain) (out []catalog.TermRow,
 func scanTerm(scan scanFunc) (r catalog.TermRow, err error) {
 	err = scan(&r.Epoch, &r.Shard, &r.Term, &r.Owner, &r.First, &r.Last, &r.LastSeq)
 	return r, err
+}
+
+// AckClosed moves a consumer's cursor on a chain that has no owner any more.
+func (d *DB) AckClosed(ctx context.Context, c segment.Chain, consumer string, seq segment.Seq) (row catalog.ChainRow, err error) {
+	err = d.write(ctx, "AckClosed", func(t *tx) (err error) {
+		if row, err = t.chain(c); err != nil {
+			return err
+		}
+		moved, slowest, err := catalog.AckCursor(&row, consumer, seq)
+		if err != nil {
+			return err
+		}
+		row.Consumers = moved
+		if slowest {
+			if err := t.armTrim(c); err != nil {
+				return err
+			}
+		}
+		return t.putChain(&row)
+	})
+	return row, err
 }

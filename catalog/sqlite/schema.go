@@ -2,7 +2,7 @@ package sqlite
 
 // migrations only go forward; the index of one, plus one, is the user_version that
 // it leads to. Standing ones are never edited.
-var migrations = [...]string{schema1}
+var migrations = [...]string{schema1, schema2}
 
 const schemaVersion = len(migrations)
 
@@ -94,4 +94,9 @@ CREATE TABLE audit (
 	seq INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL,
 	kind TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL
 );
+`
+
+// What an epoch's chains give up; an epoch that says nothing keeps everything.
+const schema2 = `
+ALTER TABLE topology ADD COLUMN retention TEXT NOT NULL DEFAULT '{}';
 `

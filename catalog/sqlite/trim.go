@@ -148,13 +148,30 @@ func (d *DB) AdvanceTrim(ctx context.Context, c segment.Chain, from, to segment.
 			return catalog.Conflict("AdvanceTrim", "refs", fmt.Sprintf("none that names a slot of %s below %d", c, to), fmt.Sprintf("%s names %s", named[0].FirstPos(), named[0].Key))
 		}
 		row.Trimmed = to
-		// The chain's last slot stays: its seal time and UUID say where the chain stands.
-		if err := t.exec("DELETE FROM slot WHERE epoch = ? AND shard = ? AND id < ? AND id < ?", c.Epoch, c.Shard, int64(to), int64(row.AbsorbedEnd)-1); err != nil {
+		if err := t.forgetSlots(&row); err != nil {
 			return err
 		}
 		return t.putChain(&row)
 	})
 	return row, err
+}
+
+// forgetSlots drops the slot rows that nobody needs any more.
+func (t *tx) forgetSlots(row *catalog.ChainRow) error {
+	top, err := t.topology(row.Epoch)
+	if err != nil {
+		return err
+	}
+	return t.exec("DELETE FROM slot WHERE epoch = ? AND shard = ? AND id < ?", row.Epoch, row.Shard, int64(catalog.ForgottenSlots(row, top.Retention)))
+}
+
+// armTrim arms a chain's trim-check, one grace out as every arm of it.
+func (t *tx) armTrim(c segment.Chain) error {
+	grace, err := t.grace()
+	if err != nil {
+		return err
+	}
+	return t.arm(catalog.DutyTrimCheck, catalog.ChainID(c), "", time.Duration(grace))
 }
 
 // CondemnSlots is the trim-check's third step, and the next arm with it.

@@ -1,0 +1,101 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// RaiseWatermark commits what a chain gives up, and arms its reclaim (03 §9 step 3).
+func (d *DB) RaiseWatermark(ctx context.Context, w catalog.Watermark) (row catalog.ChainRow, err error) {
+	err = d.write(ctx, "RaiseWatermark", func(t *tx) (err error) {
+		if row, err = t.chain(w.Chain); err != nil {
+			return err
+		}
+		at, err := t.slots("SELECT "+slotCols+" FROM slot s WHERE epoch = ? AND shard = ? AND id = ?", w.Epoch, w.Shard, int64(w.Segment))
+		if err != nil {
+			return err
+		}
+		var ends *catalog.SlotRow
+		if len(at) == 1 {
+			ends = &at[0]
+		}
+		standing, err := catalog.CheckWatermark(&row, &w, ends, t.now)
+		if err != nil || standing {
+			return err
+		}
+		row.WatermarkSeq, row.WatermarkSegment = w.Seq, w.Segment
+		if err := t.forgetSlots(&row); err != nil {
+			return err
+		}
+		if err := t.arm(catalog.DutyReclaim, catalog.ChainID(w.Chain), "", 0); err != nil {
+			return err
+		}
+		return t.putChain(&row)
+	})
+	return row, err
+}
+
+// DeadRefs is a page of what the watermark gave up wholly. Retired ones are gone, so
+// the next call goes on where this one ended.
+func (d *DB) DeadRefs(ctx context.Context, c segment.Chain, limit int) (refs []catalog.Ref, more bool, err error) {
+	err = d.read(ctx, "DeadRefs", func(t *tx) error {
+		row, err := t.given("DeadRefs", c)
+		if err != nil {
+			return err
+		}
+		n := page(limit)
+		live, err := t.refs(selectRefs+"WHERE r.epoch = ? AND r.shard = ? AND r.last <= ? ORDER BY r.last, r.stream LIMIT ?",
+			c.Epoch, c.Shard, int64(row.WatermarkSeq), n+1)
+		refs, more = pageOf(live, n)
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return refs, more, nil
+}
+
+// StraddlingRefs is a page of the settled refs that the watermark cuts in two. The
+// index of refs by their chain's rows holds all that is compared, so refs that lie
+// above the watermark cost an index entry each, not a row.
+func (d *DB) StraddlingRefs(ctx context.Context, c segment.Chain, after *catalog.Ref, limit int) (refs []catalog.Ref, more bool, err error) {
+	const q = "SELECT " + refCols + ` FROM (SELECT x.stream, x.epoch, x.first FROM ref x
+ WHERE x.epoch = ? AND x.shard = ? AND (x.last, x.stream) > (?, ?) AND x.first <= ?
+ AND EXISTS (SELECT 1 FROM ref y JOIN object k ON k.id = y.object WHERE y.stream = x.stream AND y.epoch = x.epoch AND y.first = x.first AND k.kind IN ('stream', 'pack'))
+ ORDER BY x.last, x.stream LIMIT ?) z
+ CROSS JOIN ref r ON r.stream = z.stream AND r.epoch = z.epoch AND r.first = z.first` + refJoins + " ORDER BY r.last, r.stream"
+	err = d.read(ctx, "StraddlingRefs", func(t *tx) error {
+		row, err := t.given("StraddlingRefs", c)
+		if err != nil || row.WatermarkSeq == 0 {
+			return err
+		}
+		from, stream := row.WatermarkSeq, int64(1)<<62 // ids of streams are far below
+		if after != nil && after.Last > from {
+			from, stream = after.Last, after.StreamID
+		}
+		n := page(limit)
+		live, err := t.refs(q, c.Epoch, c.Shard, int64(from), stream, int64(row.WatermarkSeq), n+1)
+		refs, more = pageOf(live, n)
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return refs, more, nil
+}
+
+// given reads the chain of a walk over what it gave up.
+func (t *tx) given(verb string, c segment.Chain) (catalog.ChainRow, error) {
+	if err := t.checkKinds(verb); err != nil {
+		return catalog.ChainRow{}, err
+	}
+	return t.chain(c)
+}
+
+// pageOf cuts the one row more that was asked for.
+func pageOf(live []catalog.LiveRef, n int) (refs []catalog.Ref, more bool) {
+	more = len(live) > n
+	return plainRefs(live[:min(n, len(live))]), more
+}
