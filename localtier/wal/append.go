@@ -19,6 +19,7 @@ type run struct {
 	marks     []int  // where in buf each frame begins
 	rows      segment.Seq
 	consumers []consumerChange
+	producers []segment.Producer
 
 	done chan struct{} // closed once err is final
 	err  error         // nil: all of it is durable
@@ -89,7 +90,11 @@ func (l *Log) AppendBatch(ctx context.Context, b *segment.Batch) (Ticket, error)
 		r.buf = buf[:mark]
 		return Ticket{}, err
 	}
-	return l.enqueue(r, buf, mark, segment.KindBatch, len(b.Rows))
+	t, err := l.enqueue(r, buf, mark, segment.KindBatch, len(b.Rows))
+	if err == nil && b.Producer != "" {
+		r.producers = append(r.producers, segment.Producer{ID: b.Producer, Sequence: b.Sequence, First: b.First, Last: b.Last()})
+	}
+	return t, err
 }
 
 // AppendConsumer queues a ConsumerCreate, Ack or ConsumerRemove frame.

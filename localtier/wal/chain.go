@@ -168,6 +168,12 @@ func checkpointSegment(all []standing, cp *segment.Checkpoint) segment.ID {
 // and a power cut may keep any of its unlinks.
 func checkMissing(all []standing, covered segment.ID, s sidecars) error {
 	if len(all) == 0 {
+		if s.reclaim.Segment > 0 {
+			return &segment.CorruptionError{
+				Segment: s.reclaim.Segment, File: segment.ReclaimFile,
+				Reason: "reclaim.json gives up all that stands here: the newest segment is never reclaimed",
+			}
+		}
 		if s.checkpoint != nil && s.checkpoint.Offset > segment.HeaderBytes {
 			return &segment.CorruptionError{
 				UUID: s.checkpoint.UUID, Offset: s.checkpoint.Offset, File: segment.CheckpointFile,

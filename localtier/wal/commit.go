@@ -174,7 +174,10 @@ func (l *Log) advance(r *run, end int64) {
 	l.prefix = prefixDigest{l.digest.Sum64(), true}
 	l.unflushed -= int64(len(r.buf))
 	for _, c := range r.consumers {
-		segment.ApplyConsumer(l.consumers, c.kind, c.Consumer)
+		segment.ApplyConsumer(l.carried.consumers, c.kind, c.Consumer)
+	}
+	for _, p := range r.producers {
+		segment.ApplyProducer(l.carried.producers, p)
 	}
 	l.scheduleIndex()
 }
@@ -196,7 +199,7 @@ func (l *Log) recycle(r *run) {
 	if cap(r.marks) > 0 && len(l.spareMarks) < spareBuffers {
 		l.spareMarks = append(l.spareMarks, r.marks[:0])
 	}
-	r.buf, r.marks, r.consumers, r.opening = nil, nil, nil, nil
+	r.buf, r.marks, r.consumers, r.producers, r.opening = nil, nil, nil, nil, nil
 	if l.inflight == r {
 		l.inflight = nil
 	}
@@ -218,10 +221,11 @@ func (l *Log) finishSegment(r *run, seal segment.Seal) error {
 	l.sealed = append(l.sealed, s)
 	l.mu.Unlock()
 	l.metrics.seals.Add(1)
-	l.done(r)
+	// Before the waiters: who goes on from a seal finds that OnSealed knew of it.
 	if l.cfg.OnSealed != nil {
 		l.cfg.OnSealed(s)
 	}
+	l.done(r)
 	l.writeIndex()
 	if cerr != nil {
 		// The bytes are fsynced, the descriptor is gone either way.

@@ -49,8 +49,9 @@ type Config struct {
 	// log's mutex: it must not call the log. An error fails that append.
 	NextStart func(*segment.Start) error
 	// OnSealed is told of each segment whose Seal is durable, in order, on the
-	// committer's goroutine: it must not block and must not call the log. nil
-	// tells nobody.
+	// committer's goroutine and before those who wait for that Seal, or for a frame
+	// of its run, are woken: it must not block and must not call the log. nil tells
+	// nobody.
 	OnSealed func(SealedSegment)
 }
 

@@ -28,6 +28,12 @@ func (l *Log) Housekeep(ctx context.Context, retain segment.ID) ([]segment.ID, e
 	if closing {
 		return nil, ErrClosed
 	}
+	return l.removeSegments(ctx, plan)
+}
+
+// removeSegments unlinks segments that nothing needs here any more, oldest first,
+// and makes that durable. It holds side.
+func (l *Log) removeSegments(ctx context.Context, plan []SealedSegment) ([]segment.ID, error) {
 	removed, err := l.unlink(ctx, plan)
 	if len(removed) > 0 {
 		// A crash before this brings some of them back: they lie below CHECKPOINT,

@@ -46,9 +46,7 @@ func (l *Log) writeIndex() {
 		Term: l.durable.start.Term, Bytes: l.durable.end, Frames: l.durable.frames,
 		Sealed: !l.durable.open, Digest: l.prefix.String(),
 	}
-	for name, cursor := range l.consumers {
-		x.Consumers = append(x.Consumers, segment.Consumer{Name: name, Cursor: cursor})
-	}
+	x.Consumers, x.Producers = l.carried.lists()
 	l.mu.Unlock()
 	if final || x.Segment == 0 {
 		return

@@ -81,14 +81,17 @@ type Log struct {
 	closing    bool
 	urgent     bool // somebody waits for the disk now: no batch window
 	sealed     []SealedSegment
-	consumers  map[string]segment.Seq // as of durable, for index.json
-	prefix     prefixDigest           // of the newest segment's bytes as of durable
+	carried    carried      // as of durable, for index.json
+	prefix     prefixDigest // of the newest segment's bytes as of durable
 	checkpoint Offset
 	hasCheck   bool
 	age        *time.Timer // of head's segment, nil if none runs
 	indexTimer *time.Timer // a write of index.json is due, nil if none is
 
-	side  sync.Mutex // serialises Checkpoint and Housekeep
+	reclaimed segment.Reclaim         // as committed in reclaim.json
+	adopting  map[segment.ID]struct{} // ids that Adopt is at
+
+	side  sync.Mutex // serialises Checkpoint, Housekeep, Reclaim and Adopt's end
 	index sync.Mutex // serialises the writers of index.json
 
 	// The open segment's file and the digest of its bytes. Until the committer

@@ -12,7 +12,8 @@ type metrics struct {
 	segments, seals              atomic.Int64
 	rollbacks, poisonings        atomic.Int64
 	indexWrites, indexFailures   atomic.Int64
-	removed, recoveryNanos       atomic.Int64
+	removed, adopted             atomic.Int64
+	recoveryNanos                atomic.Int64
 }
 
 // Metrics is a snapshot of the log's counters since it was opened.
@@ -26,7 +27,8 @@ type Metrics struct {
 	Poisonings          int64         // 0 or 1
 	IndexWrites         int64
 	IndexFailures       int64
-	Removed             int64 // segments unlinked by housekeeping
+	Removed             int64 // segments unlinked by housekeeping or reclamation
+	Adopted             int64 // older segments taken in by Adopt
 	Unflushed           int64 // bytes that wait for the disk
 	DiskBytes           int64 // durable bytes of the segments that stand
 	SegmentCount        int64
@@ -67,7 +69,7 @@ func (l *Log) Metrics() Metrics {
 		Segments: m.segments.Load(), Seals: m.seals.Load(),
 		Rollbacks: m.rollbacks.Load(), Poisonings: m.poisonings.Load(),
 		IndexWrites: m.indexWrites.Load(), IndexFailures: m.indexFailures.Load(),
-		Removed: m.removed.Load(), Recovery: time.Duration(m.recoveryNanos.Load()),
+		Removed: m.removed.Load(), Adopted: m.adopted.Load(), Recovery: time.Duration(m.recoveryNanos.Load()),
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -66,7 +66,8 @@ func openLocked(ctx context.Context, dir string, cfg Config, sink Sink) (*Log, e
 	l := &Log{
 		dir: dir, cfg: cfg, fs: cfg.FS, identity: identity,
 		stopped: make(chan struct{}), hurry: make(chan struct{}, 1),
-		head: r.end, durable: r.end, sealed: r.sealedList(), consumers: r.consumers,
+		head: r.end, durable: r.end, sealed: r.sealedList(), carried: r.carried,
+		reclaimed: r.side.reclaim, adopting: map[segment.ID]struct{}{},
 	}
 	l.work = sync.NewCond(&l.mu)
 	l.checkpoint, l.hasCheck = r.checkpointOffset()
@@ -213,6 +214,10 @@ func (l *Log) Close() error {
 	l.mu.Unlock()
 	<-l.stopped
 
+	// Who is at a sidecar or at the end of an Adopt ends it before the directory is
+	// given back; who comes later finds the log closed.
+	l.side.Lock()
+	defer l.side.Unlock()
 	l.stopIndex()
 	l.writeIndex()
 	err := l.Err()

@@ -1,10 +1,6 @@
 package wal
 
-import (
-	"fmt"
-
-	"github.com/strandline/strandline/segment"
-)
+import "fmt"
 
 // failure is what went wrong while a run was made durable.
 type failure struct {
@@ -100,13 +96,4 @@ func (l *Log) usable() error {
 		return ErrClosed
 	}
 	return nil
-}
-
-// consumersOf is the consumer state that a SegmentStart carries.
-func consumersOf(s segment.Start) map[string]segment.Seq {
-	m := make(map[string]segment.Seq, len(s.Consumers))
-	for _, c := range s.Consumers {
-		m[c.Name] = c.Cursor
-	}
-	return m
 }

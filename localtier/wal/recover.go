@@ -36,7 +36,7 @@ type recovery struct {
 	tail      segment.Tail
 	end       position // of the newest segment
 	delivered bool
-	consumers map[string]segment.Seq
+	carried   carried
 	trusted   bool // index.json was believed: the newest was not read
 }
 
@@ -139,7 +139,7 @@ func (r *recovery) endAtOlder(ctx context.Context) error {
 	if r.sink != nil {
 		return nil
 	}
-	return r.replayOlder(ctx, r.older[n-1]) // for its consumers
+	return r.replayOlder(ctx, r.older[n-1]) // for what it carries
 }
 
 // endOf is the log's end at a sealed segment.
@@ -180,7 +180,7 @@ func (r *recovery) scan(ctx context.Context, f File, s standing, from int64) (*s
 		if err != nil {
 			return sc, err
 		}
-		r.note(frame, start)
+		r.carried.follow(frame, start)
 		if r.sink == nil || frame.Offset < from {
 			continue
 		}
@@ -196,18 +196,6 @@ func (r *recovery) scan(ctx context.Context, f File, s standing, from int64) (*s
 type sinkError struct{ err error }
 
 func (e *sinkError) Error() string { return "replay: " + e.err.Error() }
-
-// note keeps the consumers that index.json will repeat.
-func (r *recovery) note(f segment.Frame, start *segment.Start) {
-	switch f.Kind {
-	case segment.KindStart:
-		r.consumers = consumersOf(*start)
-	case segment.KindConsumerCreate, segment.KindAck, segment.KindConsumerRemove:
-		if c, err := segment.DecodeConsumer(f.Payload); err == nil { // the scanner decoded it before
-			segment.ApplyConsumer(r.consumers, f.Kind, c)
-		}
-	}
-}
 
 // liveRetries is how often a read-only open looks again at a tail that a live
 // writer is moving before it believes that it is damaged.

@@ -252,7 +252,7 @@ func (l *Log) adoptNext(f File, o *opening) {
 	l.mu.Lock()
 	l.durable = position{start: o.start, uuid: o.uuid, open: true, end: int64(len(o.bytes)), frames: 1, next: o.start.Base}
 	l.prefix = prefixDigest{l.digest.Sum64(), true}
-	l.consumers = consumersOf(o.start)
+	l.carried = carriedBy(o.start)
 	l.mu.Unlock()
 	l.metrics.segments.Add(1)
 }

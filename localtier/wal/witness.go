@@ -51,10 +51,7 @@ func (r *recovery) trustIndex() bool {
 	}
 	r.end = position{start: s.start, uuid: s.uuid, open: !x.Sealed, end: x.Bytes, frames: x.Frames, next: x.NextSeq}
 	r.tail = segment.Tail{End: x.Bytes}
-	r.consumers = make(map[string]segment.Seq, len(x.Consumers))
-	for _, c := range x.Consumers {
-		r.consumers[c.Name] = c.Cursor
-	}
+	r.carried = carriedFrom(x.Consumers, x.Producers)
 	r.trusted = true
 	return true
 }
