@@ -27,7 +27,8 @@ type ShardRow struct {
 // stream that was trimmed or deleted past it: such rows are not shown, whether
 // their bytes still stand in a slot or not. A slot is shared by all streams of its
 // time and goes as a whole, so its bytes say nothing about what may be read; the stream's
-// live_from does, and what a scan shows does not change when the slot goes. Any
+// live_from does, and what a scan shows does not change when the slot goes. Rows of
+// reserved streams (~audit/<shard>) are not shown either: Rows gives them by name. Any
 // other missing row ends the scan with ErrLost or ErrCorrupt.
 //
 // The rows of a trim that comes while the scan runs may be shown or not. The last

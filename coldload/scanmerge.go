@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -194,6 +195,7 @@ func (w *window) tell(ref *catalog.Ref, ps []piece) error {
 func (w *window) chunk(p *piece, raw []byte) error {
 	var t segment.Tally
 	live := w.st.live[p.ref.Stream]
+	reserved := strings.HasPrefix(p.ref.Stream, "~")
 	for batch, err := range segment.Frames(raw) {
 		if err != nil {
 			return w.corrupt(p, err.Error())
@@ -208,7 +210,7 @@ func (w *window) chunk(p *piece, raw []byte) error {
 			}
 			t.AddRow(*row)
 			if row.Seq >= w.next && row.Seq <= w.end {
-				w.add(p.ref.Stream, row, row.Seq >= live)
+				w.add(p.ref.Stream, row, row.Seq >= live && !reserved)
 			}
 		}
 	}

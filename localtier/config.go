@@ -22,6 +22,9 @@ const (
 	DefaultMinFreeDisk = 512 << 20
 	// DefaultHousekeeping is seed 001's interval.
 	DefaultHousekeeping = 60 * time.Second
+	// DefaultConsumerHold is some hours of a busy shard: a consumer that is away for
+	// longer reads from the bucket.
+	DefaultConsumerHold = 8 << 30
 	// DefaultMaxStreams bounds a slot's footer and the transaction that absorbs it.
 	DefaultMaxStreams = 50_000
 	// DefaultPublishing keeps the memory of publishing within two uploads, whatever
@@ -53,6 +56,9 @@ type Config struct {
 	MinFreeDisk int64
 	// Housekeeping is how often local segments that the shared tier holds are unlinked.
 	Housekeeping time.Duration
+	// ConsumerHoldMax caps the bytes of one shard, newest first, that housekeeping
+	// leaves for durable consumers and for readers in progress (64 MiB or more).
+	ConsumerHoldMax int64
 	// MaxStreams seals a segment that holds so many streams.
 	MaxStreams int
 	// Publishing is how many shards build and send a slot at once.
@@ -64,6 +70,10 @@ type Config struct {
 	WriterVersion string
 }
 
+// minConsumerHold is a segment of the default size: with less, every consumer reads
+// from the bucket what was just appended here.
+const minConsumerHold = 64 << 20
+
 func (c Config) withDefaults() Config {
 	set(&c.Ack, AckLocal)
 	set(&c.SharedWindow, DefaultSharedWindow)
@@ -71,6 +81,7 @@ func (c Config) withDefaults() Config {
 	set(&c.MaxUnpublished, DefaultMaxUnpublished)
 	set(&c.MinFreeDisk, DefaultMinFreeDisk)
 	set(&c.Housekeeping, DefaultHousekeeping)
+	set(&c.ConsumerHoldMax, DefaultConsumerHold)
 	set(&c.MaxStreams, DefaultMaxStreams)
 	set(&c.Publishing, DefaultPublishing)
 	set(&c.Backoff, DefaultBackoff)
@@ -100,6 +111,7 @@ func (c Config) Validate() error {
 	bad(c.LeaseTime < time.Second || c.LeaseTime > time.Hour, "lease time %v: give 1s to 1h", c.LeaseTime)
 	bad(c.MaxUnpublished < 2*segment.MinSegmentBytes, "unpublished cap %d: give at least two segments (%d)", c.MaxUnpublished, 2*segment.MinSegmentBytes)
 	bad(c.Housekeeping < time.Second || c.Housekeeping > time.Hour, "housekeeping %v: give 1s to 1h", c.Housekeeping)
+	bad(c.ConsumerHoldMax < minConsumerHold, "consumer hold %d: give %d bytes or more", c.ConsumerHoldMax, int64(minConsumerHold))
 	bad(c.MaxStreams < 1, "streams per segment %d: give 1 or more", c.MaxStreams)
 	bad(c.Publishing < 1, "publishing %d: give 1 or more", c.Publishing)
 	bad(c.Backoff < 0 || c.MaxBackoff < c.Backoff, "backoff %v to %v: give a rising pair", c.Backoff, c.MaxBackoff)

@@ -2,24 +2,35 @@ package localtier
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"sort"
+	"strings"
 	"sync"
 
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
 )
 
-// index says where the rows of a stream lie in local segments, a frame an entry:
-// 16 bytes and, for the first frame of a stream in a segment, its name. It holds
-// places, never rows, and forgets a segment when housekeeping does.
+// index says where the rows of this directory lie, a frame an entry. It holds places,
+// never rows, and forgets a segment when housekeeping does. Segments that stood here
+// at the start, or came from the bucket since, are read through when a reader first
+// needs them (scan.go): opening for append reads none.
+//
+// Frames are numbered in seq order, so a shard scan needs no second index; each
+// stream's are chained, so a stream read sees no others (frames.go).
 type index struct {
-	scan sync.Mutex // one scan of old segments at a time; taken before mu
+	scan  sync.Mutex // one segment is read through at a time; taken before mu
+	holds holds      // its own lock, taken after mu
 
 	mu      sync.Mutex
 	log     segmentOpener
-	pending []pendingFrame // queued in the log, in order; not known to be durable
-	segs    []*segmentIndex
-	streams int         // in the newest segment
-	end     segment.Seq // after the last row that is durable and known here
+	pending pendingFrames   // queued in the log, in order
+	segs    []*segmentIndex // with rows, in order of seq
+	low     segment.Seq     // from here on no local row is missing
+	end     segment.Seq     // after the last row that is durable and known here
+	held    int             // frames in all tables
+	looks   uint64          // counts readers' looks, for segmentIndex.used
 }
 
 // segmentOpener is a log, live or read-only.
@@ -29,27 +40,18 @@ type segmentOpener interface {
 	State() wal.State
 }
 
-// frameAt is the place of a frame. Offsets of a segment fit 32 bits.
-type frameAt struct {
-	first segment.Seq
-	rows  uint32
-	off   uint32
-}
-
+// segmentIndex is one segment with rows. Sealed ones begin where the one before ends,
+// unless what lies between is not here (yet).
 type segmentIndex struct {
-	id      segment.ID
-	base    segment.Seq
-	scanned bool // false: stood here at the start, to be read through at the first read
-	frames  map[string][]frameAt
+	id         segment.ID
+	base, next segment.Seq
+	table      *frameTable // nil: to be read through
+	used       uint64      // index.looks when it was last used
 }
 
-type pendingFrame struct {
-	ticket wal.Ticket
-	stream string
-	first  segment.Seq
-	rows   uint32
-	bytes  int64 // of its payload
-}
+// maxHeldFrames bounds the tables of one shard (128 MiB): beyond it those not used for
+// longest are dropped, and made again from the file when needed. The newest stays.
+const maxHeldFrames = 8 << 20
 
 // begin notes the segments that stand here, without reading them.
 func (x *index) begin(log segmentOpener) {
@@ -57,13 +59,14 @@ func (x *index) begin(log segmentOpener) {
 	defer x.mu.Unlock()
 	x.log = log
 	for _, seg := range log.Sealed() {
-		x.segs = append(x.segs, &segmentIndex{id: seg.ID, base: seg.Base})
+		x.insert(seg.ID, seg.Base, seg.Next)
 	}
 	st := log.State()
 	if st.Open {
-		x.segs = append(x.segs, &segmentIndex{id: st.Segment, base: st.Start.Base})
+		x.insert(st.Segment, st.Start.Base, st.Next)
 	}
 	x.end = st.Next
+	x.relink()
 }
 
 // startAt is where a log without segments begins.
@@ -71,6 +74,33 @@ func (x *index) startAt(base segment.Seq) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.end = base
+	x.relink()
+}
+
+// adopt takes in an older segment that came back from the bucket. Its rows are served
+// once none is missing between them and the rows that are here.
+func (x *index) adopt(seg wal.SealedSegment) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.insert(seg.ID, seg.Base, seg.Next)
+	x.relink()
+}
+
+// insert puts a segment in its place unless it is known or holds no rows; mu is held.
+func (x *index) insert(id segment.ID, base, next segment.Seq) {
+	at := sort.Search(len(x.segs), func(i int) bool { return x.segs[i].id >= id })
+	if base == next || (at < len(x.segs) && x.segs[at].id == id) {
+		return
+	}
+	x.segs = slices.Insert(x.segs, at, &segmentIndex{id: id, base: base, next: next})
+}
+
+// relink finds from where on no row is missing; mu is held.
+func (x *index) relink() {
+	x.low = x.end
+	for i := len(x.segs) - 1; i >= 0 && x.segs[i].next >= x.low; i-- {
+		x.low = x.segs[i].base
+	}
 }
 
 // queue notes a frame that was handed to the log. Callers hold the number lock, so
@@ -78,7 +108,7 @@ func (x *index) startAt(base segment.Seq) {
 func (x *index) queue(f pendingFrame) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.pending = append(x.pending, f)
+	x.pending.push(f)
 }
 
 // settle moves what became durable into the index, in order, and drops what never
@@ -86,46 +116,35 @@ func (x *index) queue(f pendingFrame) {
 func (x *index) settle() (streams int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	n := 0
-	for ; n < len(x.pending) && isDone(x.pending[n].ticket); n++ {
-		f := x.pending[n]
-		// The ticket is done, so this does not wait.
-		if end, err := f.ticket.Wait(context.Background()); err == nil {
-			x.add(f, end)
-		}
+	x.pending.settle(x.add)
+	if n := len(x.segs); n > 0 && x.segs[n-1].table != nil {
+		return len(x.segs[n-1].table.names)
 	}
-	x.pending = x.pending[n:]
-	if len(x.pending) == 0 {
-		x.pending = nil
-	}
-	return x.streams
+	return 0
 }
 
-func isDone(t wal.Ticket) bool {
-	select {
-	case <-t.Done():
-		return true
-	default:
-		return false
+// add puts a durable frame into the newest segment's table; mu is held.
+func (x *index) add(f *pendingFrame, end wal.Offset) {
+	n := len(x.segs)
+	if n == 0 || x.segs[n-1].id != end.Segment {
+		x.segs = append(x.segs, &segmentIndex{id: end.Segment, base: f.first, next: f.first, table: newFrameTable()})
+		n++
+		x.relink()
+		x.makeRoom(nil)
 	}
-}
-
-func (x *index) add(f pendingFrame, end wal.Offset) {
-	seg := x.newest(end.Segment, f.first)
-	at := frameAt{first: f.first, rows: f.rows, off: uint32(end.Byte - f.bytes - segment.FrameHeaderBytes)}
-	seg.frames[f.stream] = append(seg.frames[f.stream], at)
-	x.streams = len(seg.frames)
-	x.end = f.first + segment.Seq(f.rows)
-}
-
-// newest is the entry of the segment that durable frames go into.
-func (x *index) newest(id segment.ID, base segment.Seq) *segmentIndex {
-	if n := len(x.segs); n > 0 && x.segs[n-1].id == id {
-		return x.segs[n-1]
+	seg := x.segs[n-1]
+	seg.next = f.first + segment.Seq(f.rows)
+	x.end = seg.next
+	if t := seg.table; t == nil || (t.n > 0 && f.first <= seg.base+segment.Seq(t.at(t.n-1).first)) {
+		return // it stood here at the start: whoever reads or read it through finds the frame
 	}
-	seg := &segmentIndex{id: id, base: base, scanned: true, frames: make(map[string][]frameAt)}
-	x.segs = append(x.segs, seg)
-	return seg
+	stream := f.stream
+	if _, known := seg.table.numbers[stream]; !known {
+		stream = strings.Clone(stream) // not the request that it may be a part of
+	}
+	//nolint:gosec // offsets and rows of a segment fit 32 bits
+	seg.table.add(stream, uint32(f.first-seg.base), uint32(end.Byte-f.bytes-segment.FrameHeaderBytes))
+	x.held++
 }
 
 // forget drops segments that are not local any more.
@@ -134,7 +153,98 @@ func (x *index) forget(through segment.ID) {
 	defer x.mu.Unlock()
 	n := 0
 	for n < len(x.segs) && x.segs[n].id <= through {
+		x.dropTable(x.segs[n])
 		n++
 	}
 	x.segs = append([]*segmentIndex(nil), x.segs[n:]...)
+	x.relink()
+}
+
+// span is what is local: from first to before next.
+func (x *index) span() (first, next segment.Seq) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.low, x.end
+}
+
+// errNotHere: the row is not local, or no longer.
+var errNotHere = errors.New("not in local segments")
+
+// look gives what stands in the segment that holds row seq, and holds it back from
+// housekeeping for h from then on. A segment that was not read through yet is.
+func (x *index) look(ctx context.Context, seq segment.Seq, stream string, h *hold) (view, error) {
+	for {
+		seg, v := x.find(seq, stream, h)
+		switch {
+		case seg == nil:
+			return v, errNotHere
+		case v.id != 0:
+			return v, nil
+		}
+		if err := x.readThrough(ctx, seg); err != nil {
+			return v, err
+		}
+	}
+}
+
+// find is one try of look; v is zero if the segment must be read through first.
+func (x *index) find(seq segment.Seq, stream string, h *hold) (seg *segmentIndex, v view) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	at := sort.Search(len(x.segs), func(i int) bool { return x.segs[i].next > seq })
+	if seq < x.low || at == len(x.segs) {
+		return nil, v
+	}
+	seg = x.segs[at]
+	h.from(seg.id)
+	x.looks++
+	seg.used = x.looks
+	if seg.table == nil {
+		return seg, v
+	}
+	v = view{id: seg.id, base: seg.base, next: seg.next, frames: seg.table.frames, names: seg.table.names}
+	if number, ok := seg.table.numbers[stream]; ok {
+		v.chain = seg.table.chains[number]
+	}
+	return seg, v
+}
+
+// stands says whether the segment is among those that are here.
+func (x *index) stands(id segment.ID) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.byID(id) != nil
+}
+
+// byID finds a segment; mu is held.
+func (x *index) byID(id segment.ID) *segmentIndex {
+	at := sort.Search(len(x.segs), func(i int) bool { return x.segs[i].id >= id })
+	if at == len(x.segs) || x.segs[at].id != id {
+		return nil
+	}
+	return x.segs[at]
+}
+
+// makeRoom drops tables until they are few enough; mu is held. The newest segment's and
+// keep's stay.
+func (x *index) makeRoom(keep *segmentIndex) {
+	for x.held > maxHeldFrames {
+		var oldest *segmentIndex
+		for _, seg := range x.segs[:max(0, len(x.segs)-1)] {
+			if seg != keep && seg.table != nil && (oldest == nil || seg.used < oldest.used) {
+				oldest = seg
+			}
+		}
+		if oldest == nil {
+			return
+		}
+		x.dropTable(oldest)
+	}
+}
+
+func (x *index) dropTable(seg *segmentIndex) {
+	if seg.table != nil {
+		x.held -= seg.table.n
+		seg.table = nil
+	}
 }

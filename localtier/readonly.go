@@ -48,12 +48,32 @@ func (r *ReadOnly) Append(context.Context, string, []segment.Row, Ack) (Result, 
 // Read yields a stream's local rows as Writer.Read does.
 func (r *ReadOnly) Read(ctx context.Context, stream string, from, to segment.Seq) iter.Seq2[segment.Row, error] {
 	return func(yield func(segment.Row, error) bool) {
-		reader := rowReader{
-			index: &r.index, chain: r.log.State().Start.Chain, stream: stream, from: from, to: to,
-			may: func() error { return nil },
-		}
-		if err := reader.run(ctx, func(row segment.Row) bool { return yield(row, nil) }); err != nil {
+		reader := r.reader(stream, from, to)
+		if err := reader.run(ctx, func(_ string, row segment.Row) bool { return yield(row, nil) }); err != nil {
 			yield(segment.Row{}, err)
 		}
+	}
+}
+
+// ReadShard yields the shard's local rows in seq order as Writer.ReadShard does.
+func (r *ReadOnly) ReadShard(ctx context.Context, from, to segment.Seq) iter.Seq2[ShardRow, error] {
+	return func(yield func(ShardRow, error) bool) {
+		reader := r.reader("", from, to)
+		if err := reader.run(ctx, func(stream string, row segment.Row) bool { return yield(ShardRow{stream, row}, nil) }); err != nil {
+			yield(ShardRow{}, err)
+		}
+	}
+}
+
+// Local says which seqs of the chain are here: first to before next.
+func (r *ReadOnly) Local() (first, next segment.Seq) { return r.index.span() }
+
+func (r *ReadOnly) reader(stream string, from, to segment.Seq) rowReader {
+	return rowReader{
+		index: &r.index, chain: r.log.State().Start.Chain, stream: stream, from: from, to: to,
+		may: func() error { return nil },
+		// What was reclaimed at this directory the log does not show; more only the
+		// catalog knows.
+		watermark: func() segment.Seq { return 0 },
 	}
 }

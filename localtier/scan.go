@@ -9,64 +9,66 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-// scanAll reads through the segments that stood here at the start, once, at the
-// first read: opening for append reads none of them. Appends go on meanwhile.
-func (x *index) scanAll(ctx context.Context) error {
+// readThrough makes the table of a segment that stood here at the start, that came back
+// from the bucket, or whose table was dropped for room. Appends go on meanwhile.
+func (x *index) readThrough(ctx context.Context, seg *segmentIndex) error {
 	x.scan.Lock()
 	defer x.scan.Unlock()
-	for {
-		seg := x.firstUnscanned()
-		if seg == nil {
-			return nil
-		}
-		frames, err := scanSegment(ctx, x.log, seg.id)
-		if err != nil && !errors.Is(err, wal.ErrNotFound) {
-			return err
-		}
-		// Housekept meanwhile: it has no local rows any more, and forget follows.
-		x.mu.Lock()
-		seg.frames, seg.scanned = frames, true
-		x.mu.Unlock()
+	if x.hasTable(seg) {
+		return nil // by who held scan before
 	}
-}
-
-func (x *index) firstUnscanned() *segmentIndex {
+	t, next, err := tableOf(ctx, x.log, seg.id, seg.base)
+	if errors.Is(err, wal.ErrNotFound) {
+		// Housekept meanwhile: its rows are the bucket's to serve, and so are those before.
+		x.forget(seg.id)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, seg := range x.segs {
-		if !seg.scanned {
-			return seg
-		}
+	if next < seg.next || x.byID(seg.id) != seg {
+		return nil // it grew, or went, meanwhile: the next look knows
 	}
+	seg.next, seg.table = next, t
+	x.held += t.n
+	x.makeRoom(seg)
 	return nil
 }
 
-func scanSegment(ctx context.Context, log segmentOpener, id segment.ID) (frames map[string][]frameAt, err error) {
+func (x *index) hasTable(seg *segmentIndex) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return seg.table != nil
+}
+
+// tableOf reads a segment through, every frame verified, and says where its rows lie.
+func tableOf(ctx context.Context, log segmentOpener, id segment.ID, base segment.Seq) (t *frameTable, next segment.Seq, err error) {
 	f, err := log.OpenSegment(id)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	frames = make(map[string][]frameAt)
+	t = newFrameTable()
 	sc, err := segment.NewScanner(f, f.Size())
 	for err == nil {
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, 0, context.Cause(ctx)
 		}
 		var frame segment.Frame
 		if frame, err = sc.Next(); err != nil || frame.Kind != segment.KindBatch {
 			continue
 		}
 		var stream string
-		var at frameAt
-		var rows int
-		if stream, at.first, rows, err = segment.BatchSpan(frame.Payload); err == nil {
-			at.rows, at.off = uint32(rows), uint32(frame.Offset)
-			frames[stream] = append(frames[stream], at)
+		var first segment.Seq
+		if stream, first, _, err = segment.BatchSpan(frame.Payload); err == nil {
+			//nolint:gosec // offsets and rows of a segment fit 32 bits
+			t.add(stream, uint32(first-base), uint32(frame.Offset))
 		}
 	}
 	if errors.Is(err, io.EOF) {
-		return frames, nil
+		return t, sc.NextSeq(), nil
 	}
-	return nil, damaged(err, f, id)
+	return nil, 0, damaged(err, f, id)
 }

@@ -1,0 +1,73 @@
+package localtier
+
+import (
+	"context"
+
+	"github.com/strandline/strandline/localtier/wal"
+	"github.com/strandline/strandline/segment"
+)
+
+// pendingFrame was handed to the log, and is not known to be durable yet.
+type pendingFrame struct {
+	ticket wal.Ticket
+	stream string
+	first  segment.Seq
+	rows   uint32
+	bytes  int64 // of its payload
+}
+
+// keptPending is the ring that an empty queue keeps, so that appends allocate
+// nothing: some hundred producers' frames. What a burst took beyond it is given back.
+const keptPending = 1024
+
+// pendingFrames is a queue in a ring. It is bounded by what the log lets wait for the
+// disk: everyone who queued a frame settles the queue once his frame is done, and
+// whoever went away before leaves his to the next.
+type pendingFrames struct {
+	ring []pendingFrame // its length is a power of two
+	head int            // of the oldest
+	n    int
+}
+
+func (q *pendingFrames) push(f pendingFrame) {
+	if q.n == len(q.ring) {
+		bigger := make([]pendingFrame, max(16, 2*len(q.ring)))
+		for i := range q.n {
+			bigger[i] = q.ring[(q.head+i)%len(q.ring)]
+		}
+		q.ring, q.head = bigger, 0
+	}
+	q.ring[(q.head+q.n)%len(q.ring)] = f
+	q.n++
+}
+
+// drop takes the oldest away, and all that it held on to.
+func (q *pendingFrames) drop() {
+	q.ring[q.head] = pendingFrame{}
+	q.head = (q.head + 1) % len(q.ring)
+	if q.n--; q.n == 0 && len(q.ring) > keptPending {
+		q.ring, q.head = nil, 0
+	}
+}
+
+// settle takes off, in order, the frames whose outcome is known, and gives those
+// that became durable to durable, with the log's offset after them.
+func (q *pendingFrames) settle(durable func(*pendingFrame, wal.Offset)) {
+	var done <-chan struct{} // of the last ticket looked at: many frames share one write
+	for q.n > 0 {
+		f := &q.ring[q.head]
+		if d := f.ticket.Done(); d != done {
+			select {
+			case <-d:
+				done = d
+			default:
+				return
+			}
+		}
+		// The ticket is done, so this does not wait.
+		if end, err := f.ticket.Wait(context.Background()); err == nil {
+			durable(f, end)
+		}
+		q.drop()
+	}
+}
