@@ -13,39 +13,56 @@ import (
 // append is 03 §1 for one shard: admit, number and queue, wait for the disk,
 // answer as asked.
 func (s *shardLog) append(ctx context.Context, stream string, rows []segment.Row, ack Ack) (Result, error) {
-	if ack == AckDefault {
-		ack = s.cfg.Ack
-	}
-	if ack != AckLocal && ack != AckShared {
-		return Result{}, fmt.Errorf("%w: acknowledgement %q: give local or shared", ErrInvalid, ack)
+	ack, err := s.ackMode(ack)
+	if err != nil {
+		return Result{}, err
 	}
 	frames, size, err := s.admit(stream, rows)
 	if err != nil {
 		return Result{}, err
 	}
-	first, last, err := s.enqueue(ctx, stream, frames, size)
+	first, last, err := s.enqueue(ctx, Producer{}, stream, frames, size)
 	if err != nil {
 		return Result{}, err
 	}
+	return s.answer(ctx, last, ack, first, len(rows))
+}
+
+// ackMode is what the caller waits for.
+func (s *shardLog) ackMode(ack Ack) (Ack, error) {
+	if ack == AckDefault {
+		ack = s.cfg.Ack
+	}
+	if ack != AckLocal && ack != AckShared {
+		return ack, fmt.Errorf("%w: acknowledgement %q: give local or shared", ErrInvalid, ack)
+	}
+	return ack, nil
+}
+
+// answer waits for the last frame of an append and says where its rows are.
+func (s *shardLog) answer(ctx context.Context, last wal.Ticket, ack Ack, first segment.Seq, rows int) (Result, error) {
 	end, err := last.Wait(ctx)
 	if s.index.settle() >= s.cfg.MaxStreams {
 		s.wantSealNow()
 	}
 	if err != nil {
-		return Result{}, s.notDurable(err)
+		return Result{}, s.notDurable("append: the rows", last, err)
 	}
 	if err := s.acknowledge(ctx, end, ack); err != nil {
 		return Result{}, err
 	}
-	return Result{
-		Epoch: s.chain.Epoch, Shard: s.chain.Shard, Term: s.term,
-		First: first, Last: first + segment.Seq(len(rows)) - 1,
-	}, nil
+	return s.result(first, first+segment.Seq(rows)-1), nil
+}
+
+func (s *shardLog) result(first, last segment.Seq) Result {
+	return Result{Epoch: s.chain.Epoch, Shard: s.chain.Shard, Term: s.term, First: first, Last: last}
 }
 
 // enqueue numbers the rows and hands them to the committer, in one place and in one
-// order. It returns the ticket of the last frame: frames become durable in order.
-func (s *shardLog) enqueue(ctx context.Context, stream string, frames [][]segment.Row, size int64) (first segment.Seq, last wal.Ticket, err error) {
+// order. It returns the ticket of the last frame: frames become durable in order. An
+// idempotent producer's rows are one frame, and errTaken means that its sequence is
+// not the next one.
+func (s *shardLog) enqueue(ctx context.Context, p Producer, stream string, frames [][]segment.Row, size int64) (first segment.Seq, last wal.Ticket, err error) {
 	s.number.Lock()
 	defer s.number.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -54,34 +71,60 @@ func (s *shardLog) enqueue(ctx context.Context, stream string, frames [][]segmen
 	if err := s.unstall(); err != nil {
 		return 0, last, err
 	}
+	if p.ID != "" && !s.nextOf(p) {
+		return 0, last, errTaken
+	}
 	// All frames of an append or none: only this lock's holder adds to the queue.
 	if queued := s.wal.Unflushed(); queued+size > 2*s.segmentBytes() && queued > 0 {
 		return 0, last, s.refusedByLog(wal.ErrBackpressure)
 	}
 	ctx = context.WithoutCancel(ctx)
 	for i, rows := range frames {
-		b := segment.Batch{Stream: stream, Rows: rows}
+		b := segment.Batch{Stream: stream, Rows: rows, Producer: p.ID, Sequence: p.Sequence}
 		if last, err = s.wal.AppendBatch(ctx, &b); err != nil {
-			if errors.Is(err, wal.ErrFull) && s.stalled.IsZero() {
-				s.stalled = s.now() // those whose write failed had all gone away
-			}
-			return 0, last, s.refusedByLog(err)
+			return 0, last, s.refusedInLine(err)
 		}
 		if i == 0 {
 			first = b.First
 		}
 		s.index.queue(pendingFrame{ticket: last, stream: stream, first: b.First, rows: uint32(len(rows)), bytes: int64(segment.BatchBytes(&b))})
+		if p.ID != "" {
+			s.carried.queue(carriedChange{ticket: last, kind: segment.KindBatch, producer: segment.Producer{
+				ID: p.ID, Sequence: p.Sequence, First: b.First, Last: b.Last(),
+			}})
+		}
 	}
 	return first, last, nil
 }
 
-// notDurable is what a failed group write means to its callers.
-func (s *shardLog) notDurable(err error) error {
+func isDone(t wal.Ticket) bool {
+	select {
+	case <-t.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// refusedInLine is what the log says to a frame; number is held. A log that stalled
+// says so to whoever comes next, and those whose write failed may all have gone away.
+func (s *shardLog) refusedInLine(err error) error {
+	switch {
+	case errors.Is(err, wal.ErrBackpressure), errors.Is(err, wal.ErrPoisoned), errors.Is(err, wal.ErrClosed):
+	case errors.Is(err, segment.ErrTooLarge), errors.Is(err, segment.ErrInvalid), errors.Is(err, segment.ErrName):
+	case s.stalled.IsZero():
+		s.stalled = s.now() // Resume does nothing on a log that did not stall
+	}
+	return s.refusedByLog(err)
+}
+
+// notDurable is what a wait that ended in an error means to its caller.
+func (s *shardLog) notDurable(what string, t wal.Ticket, err error) error {
 	switch {
 	case errors.Is(err, wal.ErrPoisoned):
 		return s.poisoned(err)
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("append: the rows may still become durable: %w", err)
+	case !isDone(t): // the wait ended, the write did not
+		return fmt.Errorf("%s may still become durable: %w", what, err)
 	}
 	s.number.Lock()
 	s.stalled = s.now()
@@ -98,7 +141,10 @@ func (s *shardLog) unstall() error {
 	if s.now().Sub(s.stalled) < stallPause {
 		return &BackpressureError{Chain: s.chain, Reason: "the disk refused a write", RetryAfter: stallPause}
 	}
-	s.index.settle() // the refused frames leave the queue before their seqs are given out again
+	// What was refused leaves the queues before its seqs, and the sequences of its
+	// producers, are given out again.
+	s.carried.takeBack()
+	s.index.settle()
 	if err := s.wal.Resume(); err != nil {
 		return s.refusedByLog(err)
 	}

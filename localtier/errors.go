@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -35,17 +36,26 @@ var (
 	ErrChainClosed = errors.New("chain is closed")
 	// ErrRolledBack: the catalog is older than the bucket says.
 	ErrRolledBack = errors.New("catalog was rolled back")
-	// ErrLeftover: the directory holds segments that do not continue the chain.
-	ErrLeftover = errors.New("directory does not continue the chain")
+	// ErrLeftover: the directory holds segments, and the catalog knows nothing of a writer
+	// that may have made them.
+	ErrLeftover = errors.New("directory is of no writer that the catalog knows")
 	// ErrUnpublished: closed with segments that the shared tier does not hold.
 	ErrUnpublished = errors.New("segments left unpublished")
 	// ErrNotLocal: rows below what this directory still has: read them from the bucket.
 	ErrNotLocal = errors.New("rows are not local any more")
+	// ErrSequence: a producer's sequence that is not its next. Nothing was written.
+	ErrSequence = errors.New("not the producer's next sequence")
+	// ErrNoConsumer: the shard has no such durable consumer.
+	ErrNoConsumer = errors.New("no such consumer")
+	// ErrQuarantine: more lies in quarantine than Config.QuarantineMax.
+	ErrQuarantine = errors.New("quarantine is over its cap")
+	// ErrTooManyConsumers: the shard has as many as a segment can carry.
+	ErrTooManyConsumers = errors.New("too many consumers")
 )
 
 // NotOwnerError says who owns the stream's shard, as far as the catalog knows.
 type NotOwnerError struct {
-	Stream string
+	Stream string // empty: the shard itself was asked for
 	Shard  segment.Shard
 	Owner  string // address; empty if unknown
 }
@@ -55,7 +65,11 @@ func (e *NotOwnerError) Error() string {
 	if owner == "" {
 		owner = "unknown: ask the catalog with `strandline status`"
 	}
-	return fmt.Sprintf("stream %q belongs to shard %d, which is not served here; its owner is %s", e.Stream, e.Shard, owner)
+	what := fmt.Sprintf("shard %d", e.Shard)
+	if e.Stream != "" {
+		what = fmt.Sprintf("stream %q belongs to shard %d, which", e.Stream, e.Shard)
+	}
+	return fmt.Sprintf("%s is not served here; its owner is %s", what, owner)
 }
 
 func (e *NotOwnerError) Unwrap() error { return ErrNotOwner }
@@ -85,7 +99,7 @@ type FencedError struct {
 
 func (e *FencedError) Error() string {
 	return fmt.Sprintf("chain %s: fenced in term %d: %s; %d segments (%d bytes) that were not published stay in %s: "+
-		"keep them, and start this writer with another directory", e.Chain, e.Term, e.Reason, e.Left, e.Bytes, e.Dir)
+		"start this writer again: it sets them aside, and `strandline salvage` appends their rows anew", e.Chain, e.Term, e.Reason, e.Left, e.Bytes, e.Dir)
 }
 
 func (e *FencedError) Unwrap() error { return ErrFenced }
@@ -157,3 +171,54 @@ func (e *NotLocalError) Error() string {
 }
 
 func (e *NotLocalError) Unwrap() error { return ErrNotLocal }
+
+// SequenceError says which sequence the shard expects of a producer next.
+type SequenceError struct {
+	Chain    segment.Chain
+	Producer string
+	Sequence uint64
+	Expect   uint64
+}
+
+// Taken says that the sequence was used before; if not, sequences are missing.
+func (e *SequenceError) Taken() bool { return e.Sequence < e.Expect }
+
+func (e *SequenceError) Error() string {
+	if e.Taken() {
+		return fmt.Sprintf("chain %s has appends of producer %q up to sequence %d: %d was taken before, and where its rows are is forgotten; go on with %d",
+			e.Chain, e.Producer, e.Expect-1, e.Sequence, e.Expect)
+	}
+	return fmt.Sprintf("chain %s has appends of producer %q up to sequence %d, not the ones before %d: append again from %d on",
+		e.Chain, e.Producer, e.Expect-1, e.Sequence, e.Expect)
+}
+
+func (e *SequenceError) Unwrap() error { return ErrSequence }
+
+// EpochError: the epoch is ending, and its chains take no more rows. The same append
+// may be made again on the next epoch's owner. It matches ErrBackpressure. Nothing was
+// written.
+type EpochError struct {
+	Epoch      segment.Epoch
+	State      catalog.TopologyState
+	RetryAfter time.Duration
+}
+
+func (e *EpochError) Error() string {
+	return fmt.Sprintf("epoch %d is %s and takes no more rows: append again in %v, on the epoch that follows it", e.Epoch, e.State, e.RetryAfter)
+}
+
+func (e *EpochError) Unwrap() error { return ErrBackpressure }
+
+// QuarantineError says how much was set aside. It matches ErrQuarantine.
+type QuarantineError struct {
+	Dir   string
+	Bytes int64
+	Max   int64
+}
+
+func (e *QuarantineError) Error() string {
+	return fmt.Sprintf("%d bytes lie in %s, the cap is %d: rows that never entered the history; append them again with `strandline salvage`, or give them up with `strandline quarantine rm`",
+		e.Bytes, e.Dir, e.Max)
+}
+
+func (e *QuarantineError) Unwrap() error { return ErrQuarantine }

@@ -34,7 +34,7 @@ type shardLog struct {
 	term  segment.Term
 	seen  catalog.ChainRow // before it was taken
 
-	carried  carried // written while opening, read by rotations after
+	carried  carried
 	lease    lease
 	progress progress
 	index    index
@@ -42,6 +42,9 @@ type shardLog struct {
 
 	number  sync.Mutex // orders numbering in the log with queueing in index.pending
 	stalled time.Time  // number: when a write was taken back; zero if none was
+	// cursors: held while a consumer is made, and while retention plans and commits. Taken
+	// before number.
+	cursors sync.Mutex
 
 	sealMu     sync.Mutex
 	sealWanted segment.ID    // sealMu: the newest segment that a shared acknowledgement waits for
@@ -134,7 +137,8 @@ func (s *shardLog) prepare() error {
 		return err
 	}
 	s.index.begin(s.wal)
-	return s.carried.restore(s.wal)
+	s.carried.restart(s.wal.Carried())
+	return nil
 }
 
 // opening wraps what openShard ended in, unless it says all already.

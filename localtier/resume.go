@@ -48,7 +48,7 @@ func (s *shardLog) startAfter(st wal.State) segment.Start {
 // itself.
 func (s *shardLog) fillStart(start *segment.Start) {
 	start.Term = s.term
-	start.Consumers, start.Producers = s.carried.consumers(), s.carried.producers
+	start.Consumers, start.Producers = s.carried.lists()
 }
 
 // checkpointThrough brings CHECKPOINT up to what the chain row says is absorbed: a
