@@ -24,6 +24,7 @@ type Shards interface {
 	Now(ctx context.Context) (time.Time, error)
 	Settings(ctx context.Context) (catalog.Settings, error)
 	Topologies(ctx context.Context) ([]catalog.Topology, error)
+	Terms(ctx context.Context, c segment.Chain) ([]catalog.TermRow, error) // tokens
 	Chain(ctx context.Context, c segment.Chain) (catalog.ChainRow, error)
 	Slots(ctx context.Context, c segment.Chain, from segment.ID, limit int) ([]catalog.SlotRow, error)
 	ChainRefs(ctx context.Context, c segment.Chain, from segment.Seq, limit int) ([]catalog.Ref, error)

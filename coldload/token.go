@@ -1,0 +1,67 @@
+package coldload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// Resume is Rows from the row after a token on: after the row that a reader got last,
+// or an appender was answered with. If history forked before that row, so that rows which the
+// reader saw are not in the chain, it yields nothing but *catalog.ForkedError.
+func (r *Reader) Resume(ctx context.Context, stream string, tok segment.Token, to segment.Pos) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		checked := false
+		check := func() bool {
+			if checked {
+				return true
+			}
+			checked = true
+			err := r.Check(ctx, stream, tok)
+			if err != nil {
+				yield(Row{}, err)
+			}
+			return err == nil
+		}
+		for row, err := range r.Rows(ctx, stream, tok.Pos().Next(), to) {
+			// Not before the first row is here: it was absorbed, and with it the term that wrote
+			// it has begun, so the check knows of every fork that the row lies behind. What
+			// follows an absorbed row in the catalog is the same history.
+			if !check() || !yield(row, err) {
+				return
+			}
+		}
+		check()
+	}
+}
+
+// Check says whether a token stands in the history of the stream's chain:
+// *catalog.ForkedError if not. Who reads by another way than Resume (an owner's local
+// rows) asks after the source is there and before a row of it is given out: an owner
+// serves only once its term has begun, or goes on with the history that it published itself.
+func (r *Reader) Check(ctx context.Context, stream string, tok segment.Token) error {
+	tops, err := r.catalog.Topologies(ctx)
+	if err != nil {
+		return fmt.Errorf("look up position %s: %w", tok, err)
+	}
+	for i := range tops {
+		if tops[i].Epoch == tok.Epoch {
+			return r.CheckShard(ctx, segment.ShardOf(stream, tops[i].Shards), tok)
+		}
+	}
+	return fmt.Errorf("look up position %s: its epoch: %w", tok, catalog.ErrNotFound)
+}
+
+// CheckShard is Check for a shard scan.
+func (r *Reader) CheckShard(ctx context.Context, shard segment.Shard, tok segment.Token) error {
+	chain := segment.Chain{Epoch: tok.Epoch, Shard: shard}
+	terms, err := r.catalog.Terms(ctx, chain)
+	if err != nil && !errors.Is(err, catalog.ErrNotFound) {
+		return fmt.Errorf("look up position %s in chain %s: %w", tok, chain, err)
+	}
+	return catalog.CheckToken(terms, tok)
+}
