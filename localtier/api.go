@@ -105,5 +105,6 @@ type ShardStatus struct {
 	LastError           string    // of the publisher or the lease; empty after a success
 	LastErrorAt         time.Time
 	LastAbsorbed        time.Time
-	Log                 wal.Metrics // frames, bytes, fsyncs … since it was opened
+	Log                 wal.Metrics      // frames, bytes, fsyncs … since it was opened
+	Consumers           []ConsumerStatus // by name
 }

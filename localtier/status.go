@@ -9,7 +9,7 @@ func (s *shardLog) status() ShardStatus {
 		Chain: s.chain, State: StateServing, Dir: s.dir, Owner: s.owner, Term: s.term,
 		NextSeq: st.Next, UnpublishedSegments: segments, UnpublishedBytes: bytes,
 		UnflushedBytes: s.wal.Unflushed(), LeaseEnd: s.lease.end(),
-		Log: s.wal.Metrics(),
+		Log: s.wal.Metrics(), Consumers: s.consumers(),
 	}
 	p := &s.progress
 	p.mu.Lock()
