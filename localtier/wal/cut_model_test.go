@@ -18,6 +18,7 @@ type entry struct {
 	first    segment.Seq
 	payloads []string
 	consumer segment.Consumer
+	producer segment.Producer
 }
 
 func (e entry) String() string {
@@ -29,7 +30,7 @@ func (e entry) String() string {
 
 func (e entry) same(f entry) bool {
 	return e.kind == f.kind && e.seg == f.seg && e.stream == f.stream && e.first == f.first &&
-		e.consumer == f.consumer && slices.Equal(e.payloads, f.payloads)
+		e.consumer == f.consumer && e.producer == f.producer && slices.Equal(e.payloads, f.payloads)
 }
 
 // model is what may stand on the disk: one of several logs, each with at least
@@ -44,16 +45,45 @@ type model struct {
 	removable segment.ID
 	asked     []wal.Offset // checkpoints, in the order in which they were asked for
 	told      int          // how many of asked are surely durable
+	reclaim   segment.ID   // asked for
+	reclaimed segment.ID   // surely durable
 }
 
-func cursorsOf(log []entry) map[string]segment.Seq {
-	m := map[string]segment.Seq{}
+// carriedState is what every SegmentStart repeats.
+type carriedState struct {
+	cursors   map[string]segment.Seq
+	producers *segment.Producers
+}
+
+func carriedOf(log []entry) carriedState {
+	c := carriedState{map[string]segment.Seq{}, &segment.Producers{}}
 	for _, e := range log {
-		if e.kind != segment.KindBatch {
-			segment.ApplyConsumer(m, e.kind, e.consumer)
-		}
+		c.apply(e)
 	}
-	return m
+	return c
+}
+
+func (c carriedState) apply(e entry) {
+	switch {
+	case e.kind != segment.KindBatch:
+		segment.ApplyConsumer(c.cursors, e.kind, e.consumer)
+	case e.producer.ID != "":
+		segment.ApplyProducer(c.producers, e.producer)
+	}
+}
+
+func (c carriedState) consumers() (out []segment.Consumer) {
+	for _, name := range slices.Sorted(maps.Keys(c.cursors)) {
+		out = append(out, segment.Consumer{Name: name, Cursor: c.cursors[name]})
+	}
+	return out
+}
+
+func (c carriedState) want(consumers []segment.Consumer, producers []segment.Producer) error {
+	if slices.Equal(consumers, c.consumers()) && slices.Equal(producers, c.producers.List()) {
+		return nil
+	}
+	return fmt.Errorf("carries %v and %v, want %v and %v", consumers, producers, c.consumers(), c.producers.List())
 }
 
 func nextOf(log []entry) segment.Seq {
@@ -119,19 +149,22 @@ func (m *model) matches(log []entry, r *replayed) (end int, err error) {
 	return end, m.checkStarts(log[:end], r)
 }
 
-// checkStarts: every SegmentStart knows what came before it.
+// checkStarts: every SegmentStart knows what came before it, and none stands of
+// a segment that was reclaimed.
 func (m *model) checkStarts(log []entry, r *replayed) error {
 	for _, s := range r.starts {
 		before := log
 		if i := slices.IndexFunc(log, func(e entry) bool { return e.seg >= s.ID }); i >= 0 {
 			before = log[:i]
 		}
-		got := map[string]segment.Seq{}
-		for _, c := range s.Consumers {
-			got[c.Name] = c.Cursor
+		if s.Base != nextOf(before) {
+			return fmt.Errorf("segment %d starts at %d, want %d", s.ID, s.Base, nextOf(before))
 		}
-		if s.Base != nextOf(before) || !maps.Equal(got, cursorsOf(before)) {
-			return fmt.Errorf("segment %d starts at %d with %v, want %d with %v", s.ID, s.Base, got, nextOf(before), cursorsOf(before))
+		if err := carriedOf(before).want(s.Consumers, s.Producers); err != nil {
+			return fmt.Errorf("segment %d: %w", s.ID, err)
+		}
+		if s.ID <= m.reclaimed {
+			return fmt.Errorf("segment %d was read, segments through %d were reclaimed", s.ID, m.reclaimed)
 		}
 	}
 	return nil
@@ -149,6 +182,9 @@ func (m *model) trusted(st wal.State) error {
 	}
 	if end < m.kept || end > len(m.log) {
 		return fmt.Errorf("opened with %d of %d entries, %d were acknowledged", end, len(m.log), m.kept)
+	}
+	if end < len(m.log) { // refused before, and on no disk that was read
+		m.others = append(m.others, slices.Clone(m.log))
 	}
 	m.log, m.opened = m.log[:end:end], end
 	return nil
@@ -199,6 +235,9 @@ func (r *replayed) take(p wal.Replayed) error {
 			return err
 		}
 		e.stream, e.first = strings.Clone(b.Stream), b.First
+		if b.Producer != "" {
+			e.producer = segment.Producer{ID: strings.Clone(b.Producer), Sequence: b.Sequence, First: b.First, Last: b.Last()}
+		}
 		for _, row := range b.Rows {
 			e.payloads = append(e.payloads, string(row.Payload))
 		}

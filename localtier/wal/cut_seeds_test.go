@@ -3,6 +3,7 @@ package wal_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -74,15 +75,16 @@ type cutCount struct {
 	boots, inWork, inOpen, idle, syncedOnly     atomic.Int64
 	poisoned, refused, full, torn, lostUnacked  atomic.Int64
 	acked, checkpoints, removed, reopens, trust atomic.Int64
+	reclaims, adopted                           atomic.Int64
 }
 
 func (c *cutCount) String() string {
 	return fmt.Sprintf("%d boots; cuts %d in work, %d in an open, %d idle (%d with synced bytes only); "+
 		"%d fsyncs failed, %d writes refused, %d disks full; %d torn tails kept, %d unacknowledged frames gone; "+
-		"%d frames acknowledged, %d checkpoints, %d segments removed, %d reopens, %d opens without a replay",
+		"%d frames acknowledged, %d checkpoints, %d segments removed, %d reclaims, %d adopted, %d reopens, %d opens without a replay",
 		c.boots.Load(), c.inWork.Load(), c.inOpen.Load(), c.idle.Load(), c.syncedOnly.Load(),
 		c.poisoned.Load(), c.refused.Load(), c.full.Load(), c.torn.Load(), c.lostUnacked.Load(),
-		c.acked.Load(), c.checkpoints.Load(), c.removed.Load(), c.reopens.Load(), c.trust.Load())
+		c.acked.Load(), c.checkpoints.Load(), c.removed.Load(), c.reclaims.Load(), c.adopted.Load(), c.reopens.Load(), c.trust.Load())
 }
 
 func (c *cutCount) allHit(t *testing.T) {
@@ -91,12 +93,18 @@ func (c *cutCount) allHit(t *testing.T) {
 		"cut in work": &c.inWork, "cut in an open": &c.inOpen, "idle cut": &c.idle, "cut to synced bytes": &c.syncedOnly,
 		"failed fsync": &c.poisoned, "refused write": &c.refused, "full disk": &c.full, "torn tail": &c.torn,
 		"lost unacknowledged frame": &c.lostUnacked, "checkpoint": &c.checkpoints, "removed segment": &c.removed,
-		"reopen": &c.reopens, "open without a replay": &c.trust,
+		"reclaim": &c.reclaims, "adopted segment": &c.adopted, "reopen": &c.reopens, "open without a replay": &c.trust,
 	} {
 		if n.Load() == 0 {
 			t.Errorf("no seed met a %s", name)
 		}
 	}
+}
+
+// segmentCopy is a segment as the shared tier would have it.
+type segmentCopy struct {
+	uuid  segment.UUID
+	bytes []byte
 }
 
 // cutClient is the one client of a directory.
@@ -109,13 +117,17 @@ type cutClient struct {
 	m     model
 	// tickets of m.log[m.kept:], in order, as long as nothing was refused.
 	tickets []wal.Ticket
-	cursors map[string]segment.Seq // with what is queued
+	carried carriedState // with what is queued
+	copies  map[segment.ID]segmentCopy
 	serial  int
 	boot    int
 }
 
 func newCutClient(seed uint64, count *cutCount) *cutClient {
-	return &cutClient{seed: seed, count: count, fsys: powercut.New(), rng: rand.New(rand.NewPCG(seed, 11))}
+	return &cutClient{
+		seed: seed, count: count, fsys: powercut.New(), rng: rand.New(rand.NewPCG(seed, 11)),
+		copies: map[segment.ID]segmentCopy{},
+	}
 }
 
 func (c *cutClient) run(t *testing.T) {
@@ -161,15 +173,11 @@ func (c *cutClient) config() wal.Config {
 	// Nothing is written before somebody flushes, so that groups are what the seed
 	// makes them.
 	cfg.BatchWindow = 10 * time.Second
-	cfg.NextStart = func(s *segment.Start) error { s.Consumers = c.consumers(); return nil }
-	return cfg
-}
-
-func (c *cutClient) consumers() (out []segment.Consumer) {
-	for name, cursor := range c.cursors {
-		out = append(out, segment.Consumer{Name: name, Cursor: cursor})
+	cfg.NextStart = func(s *segment.Start) error {
+		s.Consumers, s.Producers = c.carried.consumers(), c.carried.producers.List()
+		return nil
 	}
-	return out
+	return cfg
 }
 
 // open opens the log and holds it against the model.
@@ -192,11 +200,14 @@ func (c *cutClient) open(blind bool) error {
 		err = c.m.shown(r)
 	}
 	c.count.lostUnacked.Add(int64(max(0, had-len(c.m.log))))
-	c.cursors = cursorsOf(c.m.log)
+	c.carried = carriedOf(c.m.log)
 	if st := l.State(); err == nil && st.Next != nextOf(c.m.log) && st.Segment != 0 {
 		err = fmt.Errorf("next seq is %d, want %d", st.Next, nextOf(c.m.log))
 	}
-	return errors.Join(err, c.m.checkpointed(l.LastCheckpoint()))
+	if got := l.Reclaimed().Segment; got < c.m.reclaimed || got > c.m.reclaim {
+		err = errors.Join(err, fmt.Errorf("reclaimed through %d, %d was durable and %d asked for", got, c.m.reclaimed, c.m.reclaim))
+	}
+	return errors.Join(err, c.carried.want(l.Carried()), c.m.checkpointed(l.LastCheckpoint()))
 }
 
 // live is one boot, until the power goes or the client has done enough.
@@ -256,8 +267,12 @@ func (c *cutClient) step(t *testing.T) error {
 		return c.after(t, err)
 	case n < 89:
 		return c.after(t, c.checkpoint())
-	case n < 92:
+	case n < 91:
 		return c.after(t, c.housekeep())
+	case n < 92:
+		return c.after(t, c.reclaim())
+	case n < 93:
+		return c.after(t, c.adopt(t))
 	case n < 95:
 		return c.reopen(t)
 	default:
@@ -269,7 +284,7 @@ func (c *cutClient) step(t *testing.T) error {
 func (c *cutClient) startSegment(st wal.State) error {
 	return c.l.StartSegment(bg, segment.Start{
 		Chain: testChain, ID: st.Segment + 1, Base: max(st.Next, 1), Prev: st.UUID,
-		Term: st.Start.Term + 1, Consumers: c.consumers(),
+		Term: st.Start.Term + 1, Consumers: c.carried.consumers(), Producers: c.carried.producers.List(),
 	})
 }
 
@@ -285,8 +300,14 @@ func (c *cutClient) append() error {
 		e.payloads = append(e.payloads, fmt.Sprintf("%d.%s", c.serial, strings.Repeat("p", pad)))
 		b.Rows = append(b.Rows, segment.Row{Time: int64(c.serial), Payload: []byte(e.payloads[len(e.payloads)-1])})
 	}
+	if c.rng.IntN(4) == 0 {
+		b.Producer, b.Sequence = fmt.Sprintf("p%d", c.rng.IntN(3)), uint64(c.serial)
+	}
 	ticket, err := c.l.AppendBatch(bg, b)
 	e.first = b.First
+	if b.Producer != "" {
+		e.producer = segment.Producer{ID: b.Producer, Sequence: b.Sequence, First: b.First, Last: b.Last()}
+	}
 	c.queued(ticket, e, err)
 	return err
 }
@@ -295,16 +316,13 @@ func (c *cutClient) consumer() error {
 	c.serial++
 	x := segment.Consumer{Name: fmt.Sprintf("c%d", c.rng.IntN(4)), Cursor: segment.Seq(c.serial)}
 	kind := segment.KindConsumerCreate
-	if _, ok := c.cursors[x.Name]; ok {
+	if _, ok := c.carried.cursors[x.Name]; ok {
 		kind = segment.KindAck
 		if c.rng.IntN(4) == 0 {
 			kind, x.Cursor = segment.KindConsumerRemove, 0
 		}
 	}
 	ticket, err := c.l.AppendConsumer(bg, kind, x)
-	if err == nil {
-		segment.ApplyConsumer(c.cursors, kind, x)
-	}
 	c.queued(ticket, entry{kind: kind, consumer: x}, err)
 	return err
 }
@@ -312,6 +330,7 @@ func (c *cutClient) consumer() error {
 func (c *cutClient) queued(ticket wal.Ticket, e entry, err error) {
 	if err == nil {
 		e.seg = c.l.State().Segment
+		c.carried.apply(e)
 		c.m.log = append(c.m.log, e)
 		c.tickets = append(c.tickets, ticket)
 	}
@@ -343,10 +362,67 @@ func (c *cutClient) housekeep() error {
 	for _, s := range c.l.Sealed() {
 		if s.ID < retain && s.End().Compare(cp) <= 0 {
 			c.m.removable = max(c.m.removable, s.ID)
+			c.keepCopy(s)
 		}
 	}
 	gone, err := c.l.Housekeep(bg, retain)
 	c.count.removed.Add(int64(len(gone)))
+	return err
+}
+
+// keepCopy is what publishing does: the shared tier has the segment.
+func (c *cutClient) keepCopy(s wal.SealedSegment) {
+	if b, err := c.fsys.ReadFile(s.Path); err == nil { // else it is unlinked, and copied before
+		c.copies[s.ID] = segmentCopy{s.UUID, b}
+	}
+}
+
+func (c *cutClient) reclaim() error {
+	cp, _ := c.l.LastCheckpoint()
+	var below []wal.SealedSegment
+	for _, s := range c.l.Sealed() {
+		if s.End().Compare(cp) <= 0 && s.ID < c.l.State().Durable.Segment {
+			below = append(below, s)
+		}
+	}
+	if len(below) == 0 {
+		return nil
+	}
+	s := below[c.rng.IntN(len(below))]
+	c.m.reclaim, c.m.removable = max(c.m.reclaim, s.ID), max(c.m.removable, s.ID)
+	gone, err := c.l.Reclaim(bg, segment.Reclaim{Seq: s.Next - 1, Segment: s.ID})
+	c.count.removed.Add(int64(len(gone)))
+	if err == nil {
+		c.m.reclaimed = max(c.m.reclaimed, s.ID)
+		c.count.reclaims.Add(1)
+	}
+	return err
+}
+
+// adopt brings a segment back that housekeeping removed. It is refused where it
+// has no place, and only there.
+func (c *cutClient) adopt(t *testing.T) error {
+	t.Helper()
+	if len(c.copies) == 0 {
+		return nil
+	}
+	ids := slices.Sorted(maps.Keys(c.copies))
+	id := ids[c.rng.IntN(len(ids))]
+	err := c.l.Adopt(bg, id, c.copies[id].uuid, func(f wal.File) error {
+		_, err := f.WriteAt(c.copies[id].bytes, 0)
+		return err
+	})
+	cp, _ := c.l.LastCheckpoint()
+	placeless := id <= c.l.Reclaimed().Segment || id > cp.Segment || id >= c.l.State().Durable.Segment
+	if errors.Is(err, wal.ErrOrder) && placeless {
+		return nil
+	}
+	if err == nil {
+		c.count.adopted.Add(1)
+		if !slices.ContainsFunc(c.l.Sealed(), func(s wal.SealedSegment) bool { return s.ID == id }) {
+			c.fatal(t, fmt.Errorf("segment %d was adopted and is not here", id))
+		}
+	}
 	return err
 }
 
@@ -452,7 +528,7 @@ func (c *cutClient) decide() {
 func (c *cutClient) resume() error {
 	if len(c.tickets) == 0 && len(c.m.log) > max(c.m.kept, c.m.opened) {
 		c.m.takenBack()
-		c.cursors = cursorsOf(c.m.log)
+		c.carried = carriedOf(c.m.log)
 	}
 	err := c.l.Resume()
 	if errors.Is(err, wal.ErrPoisoned) {
