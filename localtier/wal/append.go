@@ -137,6 +137,7 @@ func (l *Log) enqueue(r *run, buf []byte, mark int, kind segment.Kind, rows int)
 	r.marks = append(r.marks, mark)
 	r.rows += segment.Seq(rows)
 	l.unflushed += n
+	l.queued.Add(1)
 	l.head.end += n
 	l.head.frames++
 	l.head.next += segment.Seq(rows)

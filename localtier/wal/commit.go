@@ -25,6 +25,7 @@ func (l *Log) commitLoop() {
 		if !ok {
 			return
 		}
+		l.siblings.group(runs)
 		for i, r := range runs {
 			if err := l.commit(r); err != nil {
 				l.fail(runs[i:], err)
@@ -39,6 +40,7 @@ func (l *Log) commitLoop() {
 func (l *Log) take() ([]*run, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.gather()
 	for len(l.queue) == 0 && !l.closing {
 		l.work.Wait()
 	}
@@ -53,6 +55,7 @@ func (l *Log) take() ([]*run, bool) {
 	l.calm()
 	runs := l.queue
 	l.queue = nil
+	l.queued.Store(0)
 	l.inflight = runs[len(runs)-1]
 	return runs, true
 }
@@ -109,9 +112,11 @@ func (l *Log) commit(r *run) error {
 		return err
 	}
 	// A crash before this line loses the run, which nobody was told of.
+	begin := time.Now()
 	if err := l.timedSync(l.file); err != nil {
 		return &failure{op: "fdatasync", path: segmentPath(l.dir, l.durable.start.ID), err: err, final: true}
 	}
+	l.siblings.lastSync = time.Since(begin)
 	// A crash after it loses only the acknowledgement: the callers ask again.
 	l.digest = digest
 	if r.seal {

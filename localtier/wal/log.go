@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -75,9 +76,10 @@ type Log struct {
 	inflight   *run       // the last one it took and has not finished
 	spare      [][]byte   // buffers to be used again
 	spareMarks [][]int
-	unflushed  int64 // bytes of frames queued or in flight
-	stall      error // a write was rolled back: appends wait for Resume
-	poison     error // the first failure that nothing can undo
+	unflushed  int64        // bytes of frames queued or in flight
+	queued     atomic.Int64 // frames in queue; the committer reads it without mu
+	stall      error        // a write was rolled back: appends wait for Resume
+	poison     error        // the first failure that nothing can undo
 	closing    bool
 	urgent     bool // somebody waits for the disk now: no batch window
 	sealed     []SealedSegment
@@ -96,8 +98,9 @@ type Log struct {
 
 	// The open segment's file and the digest of its bytes. Until the committer
 	// starts they belong to Open, then to the committer alone.
-	file   File
-	digest xxhash.Digest
+	file     File
+	digest   xxhash.Digest
+	siblings siblings
 	// vouched is the digest that index.json gave of a prefix that Open did not
 	// read; "" if there is none.
 	vouched string

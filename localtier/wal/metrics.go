@@ -11,6 +11,7 @@ type metrics struct {
 	syncs, syncNanos, syncMax    atomic.Int64
 	segments, seals              atomic.Int64
 	rollbacks, poisonings        atomic.Int64
+	waits, waitsFilled           atomic.Int64
 	indexWrites, indexFailures   atomic.Int64
 	removed, adopted             atomic.Int64
 	recoveryNanos                atomic.Int64
@@ -23,6 +24,7 @@ type Metrics struct {
 	Syncs               int64         // fdatasync calls
 	SyncTime, SyncMax   time.Duration // their sum and the longest
 	Segments, Seals     int64         // begun, sealed
+	Waits, WaitsFilled  int64         // for producers just released, and how many of them came in time
 	Rollbacks           int64         // writes taken back
 	Poisonings          int64         // 0 or 1
 	IndexWrites         int64
@@ -52,6 +54,13 @@ func (m *metrics) synced(d time.Duration) {
 	}
 }
 
+func (m *metrics) waited(filled bool) {
+	m.waits.Add(1)
+	if filled {
+		m.waitsFilled.Add(1)
+	}
+}
+
 func (m *metrics) failed(final bool) {
 	if final {
 		m.poisonings.Add(1)
@@ -67,6 +76,7 @@ func (l *Log) Metrics() Metrics {
 		Frames: m.frames.Load(), Rows: m.rows.Load(), Bytes: m.bytes.Load(), Refused: m.refused.Load(),
 		Syncs: m.syncs.Load(), SyncTime: time.Duration(m.syncNanos.Load()), SyncMax: time.Duration(m.syncMax.Load()),
 		Segments: m.segments.Load(), Seals: m.seals.Load(),
+		Waits: m.waits.Load(), WaitsFilled: m.waitsFilled.Load(),
 		Rollbacks: m.rollbacks.Load(), Poisonings: m.poisonings.Load(),
 		IndexWrites: m.indexWrites.Load(), IndexFailures: m.indexFailures.Load(),
 		Removed: m.removed.Load(), Adopted: m.adopted.Load(), Recovery: time.Duration(m.recoveryNanos.Load()),

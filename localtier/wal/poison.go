@@ -37,6 +37,8 @@ func (l *Log) fail(runs []*run, err error) {
 	l.mu.Lock()
 	failed := append(append([]*run(nil), runs...), l.queue...)
 	l.queue = nil
+	l.queued.Store(0)
+	l.siblings.released = 0
 	if final {
 		err = fmt.Errorf("%w: %w", ErrPoisoned, err)
 		l.poison = err
