@@ -37,8 +37,8 @@ func (s *frameSource) batch(off uint32, b *segment.Batch, first segment.Seq) err
 		return err
 	}
 	n := segment.FrameLen(head)
-	if n > segment.FrameHeaderBytes+segment.MaxFrameBytes {
-		return misread(s.file, s.id, at, "its length is over the cap")
+	if n > min(segment.FrameHeaderBytes+segment.MaxFrameBytes, s.file.Size()-at) {
+		return misread(s.file, s.id, at, "a length of %d, which cannot be", n)
 	}
 	buf, err := s.read(at, n)
 	if err != nil {

@@ -30,6 +30,7 @@ type index struct {
 	low     segment.Seq     // from here on no local row is missing
 	end     segment.Seq     // after the last row that is durable and known here
 	held    int             // frames in all tables
+	maxHeld int             // maxHeldFrames, less in tests
 	looks   uint64          // counts readers' looks, for segmentIndex.used
 }
 
@@ -57,7 +58,7 @@ const maxHeldFrames = 8 << 20
 func (x *index) begin(log segmentOpener) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.log = log
+	x.log, x.maxHeld = log, maxHeldFrames
 	for _, seg := range log.Sealed() {
 		x.insert(seg.ID, seg.Base, seg.Next)
 	}
@@ -228,7 +229,7 @@ func (x *index) byID(id segment.ID) *segmentIndex {
 // makeRoom drops tables until they are few enough; mu is held. The newest segment's and
 // keep's stay.
 func (x *index) makeRoom(keep *segmentIndex) {
-	for x.held > maxHeldFrames {
+	for x.held > x.maxHeld {
 		var oldest *segmentIndex
 		for _, seg := range x.segs[:max(0, len(x.segs)-1)] {
 			if seg != keep && seg.table != nil && (oldest == nil || seg.used < oldest.used) {

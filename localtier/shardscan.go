@@ -24,12 +24,11 @@ type ShardRow struct {
 // A shard that is not served here is a *NotOwnerError without a stream.
 func (w *Writer) ReadShard(ctx context.Context, shard segment.Shard, from, to segment.Seq) iter.Seq2[ShardRow, error] {
 	return func(yield func(ShardRow, error) bool) {
-		s := w.shards[shard]
-		if s == nil {
-			yield(ShardRow{}, &NotOwnerError{Shard: shard})
-			return
+		s, err := w.served(ctx, shard)
+		if err == nil {
+			err = s.readShard(ctx, from, to, func(r ShardRow) bool { return yield(r, nil) })
 		}
-		if err := s.readShard(ctx, from, to, func(r ShardRow) bool { return yield(r, nil) }); err != nil {
+		if err != nil {
 			yield(ShardRow{}, err)
 		}
 	}
