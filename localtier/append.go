@@ -58,6 +58,11 @@ func (s *shardLog) result(first, last segment.Seq) Result {
 	return Result{Epoch: s.chain.Epoch, Shard: s.chain.Shard, Term: s.term, First: first, Last: last}
 }
 
+// Token is where one of the rows stands, as a reader is to give it back.
+func (r Result) Token(seq segment.Seq) segment.Token {
+	return segment.Token{Epoch: r.Epoch, Term: r.Term, Seq: seq}
+}
+
 // enqueue numbers the rows and hands them to the committer, in one place and in one
 // order. It returns the ticket of the last frame: frames become durable in order. An
 // idempotent producer's rows are one frame, and errTaken means that its sequence is
