@@ -1,0 +1,118 @@
+package drive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"github.com/strandline/strandline/segment"
+)
+
+// The drives.
+const (
+	Recovery = "recovery"
+	Affinity = "affinity"
+	Shared   = "shared"
+	GC       = "gc"
+	SharedGC = "shared-gc"
+)
+
+// ErrOptions: options that no drive can run with.
+var ErrOptions = errors.New("options of a drive")
+
+// The ranges of the options. Each drive runs in seconds at the upper ends.
+const (
+	MaxEvents       = 100_000
+	LeastShards     = 2 // an owner, and one who is not
+	MaxShards       = 64
+	MaxSegmentBytes = 256 << 20
+	MaxMinRetained  = 1000
+)
+
+// Options of a drive. Each drive reads those that it has a use for.
+type Options struct {
+	// Dir is made, or is a former drive's, which is cleared; anything else is refused.
+	Dir string
+	// Events to append: of gc and shared-gc to each shard that retention runs on.
+	Events int
+	Shards uint32
+	// Consumer is the name of the durable consumer.
+	Consumer string
+	// SegmentBytes of payloads make a segment in the gc drives, and are what retention
+	// takes for a full-size one. The log itself has no segments this small by size, so the
+	// drive seals them.
+	SegmentBytes int64
+	// MinRetained full-size segments stay, whatever was consumed.
+	MinRetained int
+	Logger      *slog.Logger // nil: none
+
+	// at is called between the steps; tests break things there.
+	at func(ctx context.Context, moment string, s *site) error
+}
+
+// Defaults are the options of a drive that was given none.
+func Defaults(name string) Options {
+	o := Options{Events: 40, Shards: 2, Consumer: "projector", SegmentBytes: 4 << 10, MinRetained: 2}
+	if name == Recovery {
+		o.Events, o.Shards = 3, 1
+	}
+	if name == Affinity || name == Shared {
+		o.Events = 4
+	}
+	return o
+}
+
+// Validate reports all faults at once.
+func (o *Options) Validate(name string) error {
+	var errs []error
+	bad := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrOptions}, args...)...))
+		}
+	}
+	least := 3 // one acknowledged, one pending, one between
+	if name == GC || name == SharedGC {
+		least = 8
+	}
+	bad(o.Dir == "", "give --dir DIR")
+	bad(o.Events < least || o.Events > MaxEvents, "--events %d: give %d to %d", o.Events, least, MaxEvents)
+	bad(name != Recovery && name != GC && (o.Shards < LeastShards || o.Shards > MaxShards), "--shards %d: give %d to %d", o.Shards, LeastShards, MaxShards)
+	bad(o.SegmentBytes < 64 || o.SegmentBytes > MaxSegmentBytes, "--segment-bytes %d: give 64 to %d", o.SegmentBytes, int64(MaxSegmentBytes))
+	bad(o.MinRetained < 1 || o.MinRetained > MaxMinRetained, "--min-retained-segments %d: give 1 to %d", o.MinRetained, MaxMinRetained)
+	if err := segment.CheckConsumer(o.Consumer); err != nil {
+		errs = append(errs, fmt.Errorf("%w: --consumer: %w", ErrOptions, err))
+	}
+	return errors.Join(errs...)
+}
+
+func drives() map[string]func(context.Context, *Options, *site) *Report {
+	return map[string]func(context.Context, *Options, *site) *Report{
+		Recovery: runRecovery, Affinity: runAffinity, Shared: runShared,
+	}
+}
+
+// Names of the drives.
+func Names() []string { return slices.Sorted(maps.Keys(drives())) }
+
+// Run runs one drive. The error is a wrong option or a directory that is not a drive's;
+// whatever the drive met is in the report.
+func Run(ctx context.Context, name string, o Options) (*Report, error) {
+	run, ok := drives()[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: there is no drive %q", ErrOptions, name)
+	}
+	if err := o.Validate(name); err != nil {
+		return nil, err
+	}
+	s, err := found(ctx, name, &o)
+	if err != nil {
+		return nil, err
+	}
+	r := run(ctx, &o, s)
+	r.Drive = name
+	r.Stopped = errors.Join(r.Stopped, s.close(ctx))
+	return r, nil
+}
