@@ -48,14 +48,16 @@ type Auditor struct {
 	trimmer  *reap.Trimmer
 	reaper   *reap.Reaper
 	walker   *reap.Walker
+	reclaim  *reap.Reclaimer
 	judge    *orphan.Judge
 	sweeper  *orphan.Sweeper
 
-	mu       sync.Mutex // failures, chains, ensured, looked, met
+	mu       sync.Mutex // failures, chains, ensured, looked, retained, met
 	failures map[string]error
 	chains   map[segment.Chain]pause
 	ensured  time.Time
 	looked   time.Time // of the absorb-check
+	retained time.Time // of the retention
 	met      map[catalog.MarkerRef]int
 }
 
@@ -88,6 +90,7 @@ func New(d Deps, cfg Config) (*Auditor, error) {
 		trimmer:  reap.NewTrimmer(d.Catalog, d.Classes, del, cfg.ConsumerHoldMax),
 		reaper:   reap.New(d.Catalog, d.Classes, del),
 		walker:   reap.NewWalker(d.Catalog, d.Classes, del),
+		reclaim:  reap.NewReclaimer(d.Catalog, d.Classes, del),
 		judge:    orphan.NewJudge(d.Catalog, d.Classes, del),
 		sweeper:  orphan.NewSweeper(d.Catalog, d.Classes, del, cfg.Sweep),
 		failures: map[string]error{}, chains: map[segment.Chain]pause{}, met: map[catalog.MarkerRef]int{},
@@ -129,6 +132,7 @@ func (a *Auditor) wire() []duty {
 		{catalog.DutyAbsorbCheck, false, a.runAbsorb},
 		{catalog.DutySettle, false, a.runSettle},
 		{catalog.DutyTeardown, false, a.runTeardown},
+		{catalog.DutyReclaim, false, a.runReclaim},
 		{catalog.DutyTrimCheck, true, a.runTrim},
 		{catalog.DutyReapCheck, true, a.runReap},
 		{catalog.DutyOrphan, true, a.runOrphan},
@@ -142,8 +146,8 @@ func (a *Auditor) wire() []duty {
 
 func dutyNames() []string {
 	return []string{
-		string(catalog.DutyAbsorbCheck), string(catalog.DutySettle), string(catalog.DutyTeardown), string(catalog.DutyTrimCheck),
-		string(catalog.DutyReapCheck), string(catalog.DutyOrphan), string(catalog.DutySweep),
+		string(catalog.DutyAbsorbCheck), string(catalog.DutySettle), string(catalog.DutyTeardown), string(catalog.DutyReclaim),
+		string(catalog.DutyTrimCheck), string(catalog.DutyReapCheck), string(catalog.DutyOrphan), string(catalog.DutySweep),
 	}
 }
 

@@ -27,6 +27,9 @@ const (
 	// DefaultAbsorbEvery is the pace of looks at chains without a living owner: a GET
 	// each, and a successor absorbs by itself.
 	DefaultAbsorbEvery = 30 * time.Second
+	// DefaultRetentionEvery is the pace of plans for chains without an owner, a query or
+	// two each: nothing but garbage waits for them.
+	DefaultRetentionEvery = time.Minute
 	// DefaultConsumerHoldMax is how many bytes of slots a slow consumer holds back.
 	DefaultConsumerHoldMax = 64 << 30
 	// MaxLinger is the most that Once waits by default for what is due soon.
@@ -43,6 +46,7 @@ type Config struct {
 	BackoffMax      time.Duration
 	SweepEvery      time.Duration
 	AbsorbEvery     time.Duration
+	RetentionEvery  time.Duration
 	Sweep           bool // reclaim settled keys that nothing watches
 	DryRun          bool // delete and change nothing; say what would go
 	ConsumerHoldMax int64
@@ -59,6 +63,7 @@ func (c Config) withDefaults() Config {
 	def(&c.BackoffMax, max(DefaultBackoffMax, c.Backoff))
 	def(&c.SweepEvery, DefaultSweepEvery)
 	def(&c.AbsorbEvery, DefaultAbsorbEvery)
+	def(&c.RetentionEvery, DefaultRetentionEvery)
 	def(&c.ConsumerHoldMax, DefaultConsumerHoldMax)
 	return c
 }
@@ -85,6 +90,7 @@ func (c Config) Validate() error {
 	refuse(c.Backoff < 0 || c.BackoffMax < 0 || c.BackoffMax > 0 && c.BackoffMax < c.Backoff,
 		"back-off %v up to %v: give positive, ascending ones", c.Backoff, c.BackoffMax)
 	refuse(c.AbsorbEvery < 0, "absorb-every %v: give a positive one", c.AbsorbEvery)
+	refuse(c.RetentionEvery < 0, "retention-every %v: give a positive one", c.RetentionEvery)
 	refuse(c.SweepEvery < 0, "sweep-every %v: give a positive one", c.SweepEvery)
 	refuse(c.ConsumerHoldMax < 0, "consumer-hold-max %d: give a positive number of bytes", c.ConsumerHoldMax)
 	for _, d := range c.Duties {

@@ -3,6 +3,8 @@
 //
 //	absorb-check  chains whose lease ended: what stands at absorbed_end on
 //	settle        chains with standing slots, batch by batch until idle
+//	reclaim       chains without an owner: what their retention gives up; and of every
+//	              chain, the refs below a raised watermark
 //	trim-check    slots: condemn, and a grace later delete
 //	reap-check    settled objects: probe, confirm, and a grace later delete
 //	orphan        intents older than the orphan grace
@@ -25,6 +27,7 @@
 //	pass.go      one duty once: guard, take, run, put back
 //	duties.go    each duty's step
 //	settling.go  settle's and absorb's: by chain, not by marker
+//	retaining.go  retention of chains without an owner, and every chain's reclaim
 //	clock.go     the clock rule, pure
 //	guard.go     may deletes go on: the clocks' state, and the chains' heads
 //	backoff.go   pauses

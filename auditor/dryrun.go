@@ -21,7 +21,7 @@ func (a *Auditor) dryRun(ctx context.Context) error {
 	var errs []error
 	for _, d := range a.duties {
 		switch d.name {
-		case catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutySweep:
+		case catalog.DutyReclaim, catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutySweep:
 			errs = append(errs, a.dryDuty(ctx, d.name, now))
 		}
 	}
@@ -32,7 +32,7 @@ func (a *Auditor) dryDuty(ctx context.Context, d catalog.Duty, now time.Time) er
 	var due []catalog.Marker
 	err := a.markersOf(ctx, d, func(m catalog.Marker) {
 		switch {
-		case m.Due.After(now) && d == catalog.DutySweep: // watches no single object
+		case m.Due.After(now) && (d == catalog.DutySweep || d == catalog.DutyReclaim): // watches no single object
 		case m.Due.After(now):
 			a.del.Stays(m.Class, m.ID, string(d)+" looks at it at "+m.Due.UTC().Format(time.RFC3339))
 		case len(due) < a.cfg.Batch:
@@ -45,7 +45,7 @@ func (a *Auditor) dryDuty(ctx context.Context, d catalog.Duty, now time.Time) er
 		return err
 	}
 	step := map[catalog.Duty]func(context.Context, catalog.Marker) error{
-		catalog.DutyTrimCheck: a.trimOne, catalog.DutyReapCheck: a.dryReap, catalog.DutyOrphan: a.judgeOne, catalog.DutySweep: a.sweepOne,
+		catalog.DutyReclaim: a.reclaimOne, catalog.DutyTrimCheck: a.trimOne, catalog.DutyReapCheck: a.dryReap, catalog.DutyOrphan: a.judgeOne, catalog.DutySweep: a.sweepOne,
 	}[d]
 	var errs []error
 	for _, m := range due {

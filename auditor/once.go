@@ -100,7 +100,7 @@ func (a *Auditor) awaited() []catalog.Duty {
 	var out []catalog.Duty
 	for _, d := range a.duties {
 		switch d.name {
-		case catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutyTeardown:
+		case catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutyTeardown, catalog.DutyReclaim:
 			out = append(out, d.name)
 		}
 	}

@@ -38,6 +38,15 @@ func (r *Ref) Same(other *Ref) bool {
 		r.Key == other.Key && r.Revision == other.Revision && r.Last == other.Last
 }
 
+// Follows says whether no row of the stream lies between last and the ref: last is the
+// ref before, or, for the first ref of a plan, the position that it was planned from.
+func (r *Ref) Follows(last segment.Pos, first bool) bool {
+	if first {
+		return r.PrevLast == segment.Pos{} || r.PrevLast.Less(last)
+	}
+	return r.PrevLast == last
+}
+
 // Known says whether this build knows the kind. A ref of an unknown kind stops
 // every deleting pass (K16): what it keeps alive cannot be judged.
 func (k RefKind) Known() bool {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -27,7 +28,9 @@ func retainChain(n int) (row ChainRow, slots []SlotRow) {
 }
 
 func TestPlanRetention(t *testing.T) {
-	at := func(name string, s segment.Seq) []segment.Consumer { return []segment.Consumer{{Name: name, Cursor: s}} }
+	at := func(name string, s segment.Seq) []segment.Consumer {
+		return []segment.Consumer{{Name: name, Cursor: s}}
+	}
 	for _, c := range []struct {
 		name   string
 		policy Retention
@@ -184,6 +187,36 @@ func TestThinSlots(t *testing.T) {
 	got := ThinSlots(slots)
 	if len(got) != 2 || got[0].ID != 3 || got[0].First != 1 || got[0].Next != 31 || got[0].Bytes != 200 || got[0].Sealed != retainNow.Add(-4*time.Minute) || got[1].ID != 5 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// manySlots serves rows of many slots, ten rows each.
+type manySlots segment.ID
+
+func (m manySlots) Slots(_ context.Context, c segment.Chain, from segment.ID, limit int) (out []SlotRow, err error) {
+	for id := max(from, 1); id <= segment.ID(m) && len(out) < limit; id++ {
+		out = append(out, SlotRow{Chain: c, ID: id, First: segment.Seq(10*id - 9), Next: segment.Seq(10*id + 1), Bytes: 100})
+	}
+	return out, nil
+}
+
+func TestRetentionSlots(t *testing.T) {
+	const n = 100_000
+	row := ChainRow{Chain: segment.Chain{Epoch: 1}, AbsorbedEnd: n + 1, NextSeq: 10*n + 1, WatermarkSegment: 7, WatermarkSeq: 70}
+	slots, err := RetentionSlots(t.Context(), manySlots(n), &row)
+	if err != nil || len(slots) > MaxRetentionSlots+2048 {
+		t.Fatalf("%d slots, %v", len(slots), err)
+	}
+	var bytes int64
+	for _, s := range slots {
+		bytes += s.Bytes
+	}
+	if bytes != 100*(n-7) || slots[0].First != 71 || slots[len(slots)-1].ID != n {
+		t.Errorf("%d bytes from %d to slot %d", bytes, slots[0].First, slots[len(slots)-1].ID)
+	}
+	w, ok := PlanRetention(RetentionInput{Row: row, Policy: Retention{Mode: RetentionInterest, Rows: 1000, SegmentBytes: 100}, Slots: slots})
+	if !ok || w.Seq > 10*n-1000 || w.Seq < 10*n-2000 {
+		t.Errorf("plan %+v %v", w, ok)
 	}
 }
 

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -176,6 +177,32 @@ func ThinSlots(slots []SlotRow) []SlotRow {
 		pair = !pair
 	}
 	return out
+}
+
+// SlotPager reads a chain's slot rows; Reader is one.
+type SlotPager interface {
+	Slots(ctx context.Context, c segment.Chain, from segment.ID, limit int) ([]SlotRow, error)
+}
+
+// RetentionSlots reads what a plan looks at: the slots above the row's watermark,
+// thinned as often as they are too many.
+func RetentionSlots(ctx context.Context, cat SlotPager, row *ChainRow) ([]SlotRow, error) {
+	const page = 2048
+	var out []SlotRow
+	for from := row.WatermarkSegment + 1; ; {
+		got, err := cat.Slots(ctx, row.Chain, from, page)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, got...)
+		if len(got) < page {
+			return out, nil
+		}
+		from = got[len(got)-1].ID + 1
+		if len(out) > MaxRetentionSlots {
+			out = ThinSlots(out)
+		}
+	}
 }
 
 // CheckWatermark holds a boundary against the row (03 §9 step 3). ends is the slot row

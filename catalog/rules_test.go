@@ -202,8 +202,8 @@ func TestMergeConsumers(t *testing.T) {
 	if len(got) != 2 || got[0] != c("a", 9) || got[1] != c("z", 1) {
 		t.Errorf("got %v", got)
 	}
-	if new := MergeConsumers([]segment.Consumer{c("a", 9)}, []segment.Consumer{c("a", 9), c("z", 1)}, 7); new[0] != c("a", 9) || new[1] != c("z", 7) {
-		t.Errorf("above a watermark: got %v", new)
+	if fresh := MergeConsumers([]segment.Consumer{c("a", 9)}, []segment.Consumer{c("a", 9), c("z", 1)}, 7); fresh[0] != c("a", 9) || fresh[1] != c("z", 7) {
+		t.Errorf("above a watermark: got %v", fresh)
 	}
 	if s := SlowestCursor(got); !s.OK || s.Seq != 1 {
 		t.Errorf("slowest %v", s)

@@ -14,6 +14,10 @@ type RewrittenInput struct {
 	Settle bool
 	// Earliest is the segment of the earliest standing settle marker, 0 if none stands.
 	Earliest segment.ID
+	// Named is the earliest slot up to the watermark that a ref still names, 0 if none
+	// does. It is looked for only where nothing settles: elsewhere the settle marker of
+	// such a slot stands.
+	Named segment.ID
 	// Slowest is the slot that holds the row after the slowest durable cursor, 0
 	// without consumers or if they have acknowledged all.
 	Slowest segment.ID
@@ -29,6 +33,10 @@ func NextRewritten(in RewrittenInput) segment.ID {
 	if !in.Settle {
 		// Nothing is ever rewritten here: slots go when retention gave them up.
 		to = min(to, row.WatermarkSegment+1)
+	}
+	if in.Named != 0 {
+		// Its refs are dead, but not retired yet: its grace begins after that.
+		to = min(to, in.Named)
 	}
 	if in.Earliest != 0 {
 		to = min(to, in.Earliest)

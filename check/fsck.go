@@ -26,6 +26,8 @@ type Catalog interface {
 	Liveness(ctx context.Context, key string) ([]catalog.LiveRef, error)
 	Intent(ctx context.Context, key string) (catalog.Intent, error)
 	Slots(ctx context.Context, c segment.Chain, from segment.ID, limit int) ([]catalog.SlotRow, error)
+	DeadRefs(ctx context.Context, c segment.Chain, limit int) (refs []catalog.Ref, more bool, err error)
+	Marker(ctx context.Context, d catalog.Duty, id string) (catalog.Marker, error)
 }
 
 // Config of a walk.
@@ -47,7 +49,7 @@ func Fsck(ctx context.Context, cat Catalog, classes objstore.Classes, cfg Config
 		cfg.MaxFindings = 10_000
 	}
 	w := &walk{cat: cat, classes: classes, cfg: cfg, report: &Report{Garbage: []GarbageItem{}, Damage: []DamageItem{}}}
-	for _, step := range []func(context.Context) error{w.begin, w.heads, w.buckets, w.uploads, w.streams} {
+	for _, step := range []func(context.Context) error{w.begin, w.heads, w.buckets, w.uploads, w.streams, w.reclaims} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}

@@ -58,6 +58,8 @@ func judgeSlot(s standing) finding {
 		return finding{state: Leaked, why: "a slot of a chain that the catalog does not have"}
 	case s.key.ID < s.chain.Trimmed:
 		return finding{state: Leaked, why: fmt.Sprintf("a stray below the chain's trimmed position %d", s.chain.Trimmed)}
+	case s.key.ID >= s.chain.AbsorbedEnd && s.chain.Closed:
+		return finding{state: Unknown, why: "a slot beyond the end of a closed chain: nobody absorbs it"}
 	case s.key.ID >= s.chain.AbsorbedEnd:
 		return finding{waiting: true, why: "published, not absorbed yet"}
 	default:
@@ -157,6 +159,22 @@ func (w *walk) cursors(ctx context.Context) error {
 	for _, t := range tops {
 		w.epochs[t.Epoch] = t.Class
 	}
+	return closedEpochs(tops, rows)
+}
+
+// closedEpochs: an epoch is closed after its last chain was, in the catalog's own
+// transaction. One that says otherwise is no ground for a verdict.
+func closedEpochs(tops []catalog.Topology, rows []catalog.ChainRow) error {
+	closed := map[segment.Epoch]bool{}
+	for _, t := range tops {
+		closed[t.Epoch] = t.State == catalog.TopologyClosed
+	}
+	for i := range rows {
+		if closed[rows[i].Epoch] && !rows[i].Closed {
+			return fmt.Errorf("%w: epoch %d is closed, its chain %s is not: bring the newest copy of the catalog back, or run `strandline rebuild`",
+				catalog.ErrCorrupt, rows[i].Epoch, rows[i].Chain)
+		}
+	}
 	return nil
 }
 
@@ -203,24 +221,12 @@ func (w *walk) intent(ctx context.Context, key string, s *standing) error {
 	return nil
 }
 
-// hasMarker looks one marker up through the page verb: it begins just below the id.
 func (w *walk) hasMarker(ctx context.Context, duty catalog.Duty, id string) (bool, error) {
-	after := id[:len(id)-1]
-	for {
-		page, err := w.cat.MarkersOf(ctx, duty, after, 100)
-		if err != nil {
-			return false, err
-		}
-		for _, m := range page {
-			if m.ID >= id {
-				return m.ID == id, nil
-			}
-			after = m.ID
-		}
-		if len(page) < 100 {
-			return false, nil
-		}
+	_, err := w.cat.Marker(ctx, duty, id)
+	if errors.Is(err, catalog.ErrNotFound) {
+		return false, nil
 	}
+	return err == nil, err
 }
 
 // uploads reports unfinished uploads that no intent names and that are older than
@@ -270,5 +276,5 @@ func (w *walk) publishing(key string) bool {
 		return false
 	}
 	row, ok := w.chains[k.Chain]
-	return ok && k.ID >= row.AbsorbedEnd && w.now.Before(row.LeaseEnd)
+	return ok && !row.Closed && k.ID >= row.AbsorbedEnd && w.now.Before(row.LeaseEnd)
 }

@@ -18,7 +18,7 @@ type SweepCatalog interface {
 	Chains(ctx context.Context) ([]catalog.ChainRow, error)
 	Intent(ctx context.Context, key string) (catalog.Intent, error)
 	Liveness(ctx context.Context, key string) ([]catalog.LiveRef, error)
-	MarkersOf(ctx context.Context, d catalog.Duty, afterID string, limit int) ([]catalog.Marker, error)
+	Marker(ctx context.Context, d catalog.Duty, id string) (catalog.Marker, error)
 	Arm(ctx context.Context, d catalog.Duty, id string, class segment.Class, in time.Duration) error
 }
 

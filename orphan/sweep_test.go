@@ -110,13 +110,13 @@ func TestK15SweepReclaimsBySettledKeysOnly(t *testing.T) {
 
 // K16: any error in listing, or in reading what watches: zero aborts.
 func TestK16SweepWithAnErrorActsOnNothing(t *testing.T) {
-	for _, bad := range []string{"store list ", "store list-uploads", "Intent", "Liveness", "MarkersOf", "Chains"} {
+	for _, bad := range []string{"store list ", "store list-uploads", "Intent", "Liveness", "Marker", "Chains"} {
 		t.Run(bad, func(t *testing.T) {
 			x, _ := littered(t, memstore.Options{PageSize: 2})
 			seen := 0
 			f := &audittest.Faults{Pick: func(_ int, c string) audittest.Form {
 				if strings.HasPrefix(c, bad) {
-					if seen++; seen > 1 || bad == "store list-uploads" || bad == "Chains" || bad == "MarkersOf" {
+					if seen++; seen > 1 || bad == "store list-uploads" || bad == "Chains" || bad == "Marker" {
 						return audittest.NotApplied
 					}
 				}

@@ -99,22 +99,11 @@ func (s *Sweeper) announced(ctx context.Context, key string) (bool, error) {
 	return err == nil, err
 }
 
-// marked looks for the key's reap-check among the ids that follow its own prefix.
+// marked looks for the key's reap-check.
 func (s *Sweeper) marked(ctx context.Context, key string) (bool, error) {
-	const page = 32 // siblings that differ in the last character
-	for after := key[:len(key)-1]; ; {
-		ms, err := s.cat.MarkersOf(ctx, catalog.DutyReapCheck, after, page)
-		if err != nil {
-			return false, err
-		}
-		for _, m := range ms {
-			if m.ID >= key {
-				return m.ID == key, nil
-			}
-			after = m.ID
-		}
-		if len(ms) < page {
-			return false, nil
-		}
+	_, err := s.cat.Marker(ctx, catalog.DutyReapCheck, key)
+	if errors.Is(err, catalog.ErrNotFound) {
+		return false, nil
 	}
+	return err == nil, err
 }

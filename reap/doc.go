@@ -1,13 +1,17 @@
 // Package reap makes dead data disappear: settled objects by the two-phase reap,
-// slots by the trim-check, refs of trimmed streams by the teardown walk.
+// slots by the trim-check, refs of trimmed streams by the teardown walk, refs below
+// a chain's watermark by the reclaim.
 //
 //	reapcheck.go  the pass: observe all, decide, act, spool, flush
 //	planreap.go   the decision, pure
 //	confirm.go    first phase: all dead, unconfirmed -> confirmed, due a grace later
 //	spool.go      second phase: condemn -> spool -> batched delete -> burn
 //
+//	reclaim.go    what a watermark gave up: head, watchers, refs, in this order
+//
 //	trimcheck.go  the steps of the slots' check, in order
 //	plantrim.go   its decisions, pure
+//	place.go      where a chain's slots stand
 //	head.go       the chain's head in rw/, the only object that is replaced
 //	rollback.go   a row behind its head: the catalog was rolled back, no delete
 //	strays.go     what stands below trimmed although it was deleted

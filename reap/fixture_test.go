@@ -19,6 +19,7 @@ func newTier(t *testing.T) *audittest.Tier { return audittest.New(t, memstore.Op
 type rooms struct {
 	*audittest.Tier
 	cat     catalog.Catalog
+	store   *objstore.Store
 	reaper  *reap.Reaper
 	trimmer *reap.Trimmer
 	walker  *reap.Walker
@@ -27,7 +28,7 @@ type rooms struct {
 func roomsOn(x *audittest.Tier, store *objstore.Store, cat catalog.Catalog) rooms {
 	classes := objstore.Classes{string(segment.ClassStandard): {store}}
 	del := orphan.NewDeleter(classes)
-	return rooms{x, cat, reap.New(cat, classes, del), reap.NewTrimmer(cat, classes, del, 1<<30), reap.NewWalker(cat, classes, del)}
+	return rooms{x, cat, store, reap.New(cat, classes, del), reap.NewTrimmer(cat, classes, del, 1<<30), reap.NewWalker(cat, classes, del)}
 }
 
 func plain(x *audittest.Tier) rooms { return roomsOn(x, x.Store, x.DB) }

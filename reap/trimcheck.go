@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -102,33 +101,8 @@ func (t *Trimmer) RunOnce(ctx context.Context, m catalog.Marker) (TrimReport, er
 	return r, t.conclude(ctx, m, at.set.First(), &r)
 }
 
-// place is where a chain's slots stand.
-type place struct {
-	chain segment.Chain
-	class segment.Class
-	set   objstore.Set
-}
-
-// placeOf looks the chain's bucket set up. Fewer stores than the epoch was made
-// with would leave copies behind.
 func (t *Trimmer) placeOf(ctx context.Context, chain segment.Chain) (place, error) {
-	all, err := t.cat.Topologies(ctx)
-	if err != nil {
-		return place{}, err
-	}
-	i := slices.IndexFunc(all, func(t catalog.Topology) bool { return t.Epoch == chain.Epoch })
-	if i < 0 {
-		return place{}, fmt.Errorf("%w: topology of epoch %d", catalog.ErrNotFound, chain.Epoch)
-	}
-	set, err := t.classes.Set(string(all[i].Class))
-	if err != nil {
-		return place{}, err
-	}
-	if n := len(all[i].Buckets); n > 0 && n != len(set) {
-		return place{}, fmt.Errorf("%w: epoch %d was made with %d buckets of class %s, %d are configured: give --store %s all of them",
-			objstore.ErrInvalid, chain.Epoch, n, all[i].Class, len(set), all[i].Class)
-	}
-	return place{chain: chain, class: all[i].Class, set: set}, nil
+	return placeOf(ctx, t.cat, t.classes, chain)
 }
 
 // deleteDue is step 2, a batch at a time.

@@ -375,5 +375,15 @@ func testPlainTrim(t *testing.T, open Open) {
 	w.OK(err)
 	row, err := w.C.AdvanceRewritten(w.Ctx, w.Chain, 0)
 	w.OK(err)
-	Equal(t, "rewritten", row.Rewritten, 3)
+	Equal(t, "refs stand still: their grace has not begun", row.Rewritten, 1)
+	dead, _, err := w.C.DeadRefs(w.Ctx, w.Chain, 0)
+	w.OK(err)
+	for i, want := range []segment.ID{2, 3} {
+		n, err := w.C.RetireRefs(w.Ctx, dead[i:i+1])
+		w.OK(err)
+		Equal(t, "retired", n, 1)
+		row, err = w.C.AdvanceRewritten(w.Ctx, w.Chain, 0)
+		w.OK(err)
+		Equal(t, "rewritten", row.Rewritten, want)
+	}
 }

@@ -67,6 +67,8 @@ func Run(t *testing.T, open Open) {
 		{"Retire", testRetire},
 		{"Journal", testJournal},
 		{"Plan", testPlan},
+		{"PlanEpochs", testPlanEpochs},
+		{"PlanMiddle", testPlanMiddle},
 		{"Pages", testPages},
 		{"Status", testStatus},
 		{"CancelledContext", testCancelled},

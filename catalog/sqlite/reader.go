@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -70,6 +71,7 @@ func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
 		return p, err
 	}
 	limit := page(r.Limit)
+	last := from // of the ref before, or what the first one may begin behind
 	err = t.query(selectRefs+"WHERE r.stream = ? AND (r.epoch, r.first) >= (?, ?) AND (r.epoch, r.first) <= (?, ?) ORDER BY r.epoch, r.first", func(scan scanFunc) error {
 		l, err := scanRef(scan)
 		if err != nil {
@@ -77,6 +79,15 @@ func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
 		}
 		if l.LastPos().Less(from) || l.Dead(l.LiveFrom) {
 			return nil // the head of the first, or what an older chain's watermark gave up
+		}
+		if !l.Follows(last, len(p.Refs) == 0) {
+			given, err := t.givenUp(&p.Stream, l.PrevLast)
+			if err != nil {
+				return err
+			}
+			if p.LiveFrom.Less(given) { // reading begins behind it
+				p.LiveFrom, p.Refs = given, nil
+			}
 		}
 		if len(p.Refs) == limit {
 			p.More = true
@@ -86,9 +97,29 @@ func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
 			p.LiveFrom = l.LiveFrom
 		}
 		p.Refs = append(p.Refs, l.Ref)
+		last = l.LastPos()
 		return nil
 	}, p.Stream.ID, epoch, first, int64(to.Epoch), int64(to.Seq))
 	return p, err
+}
+
+// givenUp looks whether the stream's rows up to prev, which no ref serves, are at or
+// below the watermark of the chain that they lay in, an older epoch's for instance. If
+// so it is where that chain's rows live from; the zero Pos if not: then rows are missing.
+func (t *tx) givenUp(s *catalog.Stream, prev segment.Pos) (segment.Pos, error) {
+	top, err := t.topology(prev.Epoch)
+	if errors.Is(err, catalog.ErrNotFound) {
+		return segment.Pos{}, nil
+	}
+	if err != nil {
+		return segment.Pos{}, err
+	}
+	c := segment.Chain{Epoch: prev.Epoch, Shard: segment.ShardOf(s.Name, top.Shards)}
+	row, err := t.chain(c)
+	if err != nil || row.WatermarkSeq < prev.Seq {
+		return segment.Pos{}, err
+	}
+	return catalog.EffectiveLiveFrom(s.LiveFrom, c, row.WatermarkSeq), nil
 }
 
 // Slots pages a chain's slot rows by position.

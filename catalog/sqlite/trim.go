@@ -34,6 +34,11 @@ func (t *tx) rewrittenInput(row catalog.ChainRow, holdMax int64) (in catalog.Rew
 	if in.Settle, err = t.settles(row.Epoch); err != nil {
 		return in, err
 	}
+	if !in.Settle {
+		if err := t.firstNamed(&in); err != nil {
+			return in, err
+		}
+	}
 	prefix := catalog.ChainID(row.Chain)
 	var id string
 	standing, err := t.one("SELECT id FROM marker WHERE duty = 'settle' AND id > ? AND id < ? ORDER BY id LIMIT 1", []any{prefix + ".", prefix + "/"}, &id)
@@ -50,6 +55,16 @@ func (t *tx) rewrittenInput(row catalog.ChainRow, holdMax int64) (in catalog.Rew
 		return in, nil
 	}
 	return in, t.consumerHold(&in, slowest.Seq, holdMax)
+}
+
+// firstNamed finds the earliest slot that a ref names, of those that the watermark
+// gave up.
+func (t *tx) firstNamed(in *catalog.RewrittenInput) error {
+	row := &in.Row
+	_, err := t.one(`SELECT w.id FROM slot w CROSS JOIN object o ON o.key = w.key CROSS JOIN ref r ON r.object = o.id
+ WHERE w.epoch = ? AND w.shard = ? AND w.id >= ? AND w.id <= ? ORDER BY w.id LIMIT 1`,
+		[]any{row.Epoch, row.Shard, int64(row.Rewritten), int64(row.WatermarkSegment)}, &in.Named)
+	return err
 }
 
 // consumerHold finds the slot of the slowest consumer's next row, and how far back

@@ -22,6 +22,9 @@ type Writer struct {
 	next  segment.Seq
 	id    segment.ID
 	prev  segment.UUID
+
+	// Consumers are those that the next segments carry.
+	Consumers []segment.Consumer
 }
 
 // Write is one append call.
@@ -37,8 +40,20 @@ func (w *Writer) Next() segment.Seq { return w.next }
 // Slot seals, publishes and absorbs a segment of these appends.
 func (w *Writer) Slot(writes ...Write) segment.ID {
 	w.x.T.Helper()
+	f, key, size := w.publish(writes, segment.BundleOptions{})
+	return w.absorb(f, key, size)
+}
+
+// Fence publishes and absorbs a segment without rows; closed ends the chain.
+func (w *Writer) Fence(closed bool) segment.ID {
+	w.x.T.Helper()
+	f, key, size := w.publish(nil, segment.BundleOptions{Fence: true, Closed: closed})
+	return w.absorb(f, key, size)
+}
+
+func (w *Writer) absorb(f *segment.Footer, key string, size int64) segment.ID {
+	w.x.T.Helper()
 	x := w.x
-	f, key, size := w.publish(writes)
 	_, err := x.DB.AbsorbSlot(x.Ctx(), absorb.FromFooter(f, absorb.Bucket{Set: objstore.Set{x.Store}, Class: segment.ClassStandard},
 		key, size, absorb.Caller{Owner: w.owner, Term: w.term}))
 	x.Must(err)
@@ -48,10 +63,10 @@ func (w *Writer) Slot(writes ...Write) segment.ID {
 // PublishOnly leaves the slot unabsorbed, as an owner does that dies there.
 func (w *Writer) PublishOnly(writes ...Write) {
 	w.x.T.Helper()
-	w.publish(writes)
+	w.publish(writes, segment.BundleOptions{})
 }
 
-func (w *Writer) publish(writes []Write) (*segment.Footer, string, int64) {
+func (w *Writer) publish(writes []Write, opt segment.BundleOptions) (*segment.Footer, string, int64) {
 	w.x.T.Helper()
 	x := w.x
 	body := w.segment(writes)
@@ -59,7 +74,8 @@ func (w *Writer) publish(writes []Write) (*segment.Footer, string, int64) {
 	x.Must(err)
 	var obj bytes.Buffer
 	at := x.Clock.Now().UnixNano()
-	f, err := plan.WriteTo(&obj, segment.BundleOptions{Object: uuid.New(), Created: at, Writer: "test", Sealed: at})
+	opt.Object, opt.Created, opt.Writer, opt.Sealed = uuid.New(), at, "test", at
+	f, err := plan.WriteTo(&obj, opt)
 	x.Must(err)
 	key := segment.SlotKey(w.Chain, w.id)
 	_, err = x.Store.PutOnce(x.Ctx(), key, obj.Bytes(), plan.Meta())
@@ -80,7 +96,7 @@ func (w *Writer) segment(writes []Write) []byte {
 		x.Must(err)
 		frames++
 	}
-	p, err := segment.AppendStart(nil, &segment.Start{Chain: w.Chain, ID: w.id, Base: w.next, Term: w.term, Prev: w.prev, Created: x.Clock.Now().UnixNano()})
+	p, err := segment.AppendStart(nil, &segment.Start{Chain: w.Chain, ID: w.id, Base: w.next, Term: w.term, Prev: w.prev, Created: x.Clock.Now().UnixNano(), Consumers: w.Consumers})
 	frame(segment.KindStart, p, err)
 	for _, wr := range writes {
 		batch := segment.Batch{Stream: wr.Stream, First: w.next}

@@ -54,6 +54,11 @@ type Tier struct {
 // are filled in.
 func New(t testing.TB, opt memstore.Options) *Tier {
 	t.Helper()
+	return open(t, opt, true)
+}
+
+func open(t testing.TB, opt memstore.Options, settle bool) *Tier {
+	t.Helper()
 	x := &Tier{T: t, Clock: NewClock(), lastNamed: map[string]time.Time{}}
 	opt.Clock = x.Clock.Now
 	opt.CheckDelete = x.checkDelete
@@ -68,7 +73,7 @@ func New(t testing.TB, opt memstore.Options) *Tier {
 		x.check()
 		x.Must(db.Close())
 	})
-	x.seed()
+	x.seed(settle)
 	x.Clock.around = x.lookAtRefs
 	return x
 }
@@ -88,7 +93,7 @@ func memDir(t testing.TB) string {
 	return t.TempDir()
 }
 
-func (x *Tier) seed() {
+func (x *Tier) seed(settle bool) {
 	ctx := x.T.Context()
 	_, err := x.DB.Init(ctx, uuid.New())
 	x.Must(err)
@@ -96,7 +101,7 @@ func (x *Tier) seed() {
 	x.Must(err)
 	_, err = x.DB.SeedOrphanGrace(ctx, OrphanGrace)
 	x.Must(err)
-	_, err = x.DB.EnsureTopology(ctx, catalog.Topology{Epoch: 1, Shards: 1, Class: segment.ClassStandard, Buckets: []string{"mem"}, Settle: true, State: catalog.TopologyOpen})
+	_, err = x.DB.EnsureTopology(ctx, catalog.Topology{Epoch: 1, Shards: 1, Class: segment.ClassStandard, Buckets: []string{"mem"}, Settle: settle, State: catalog.TopologyOpen})
 	x.Must(err)
 	x.Writer = Writer{x: x, Chain: segment.Chain{Epoch: 1}, owner: uuid.New(), next: 1, id: 1}
 	row, err := x.DB.AcquireChain(ctx, catalog.Acquire{Chain: x.Chain, Owner: x.owner, Address: "test", Lease: OwnerLease})
@@ -180,7 +185,7 @@ func (x *Tier) RunDry() {
 	for range rounds {
 		_, last = x.Auditor("dry", auditor.Config{}).Once(x.Ctx(), auditor.OnceOptions{})
 		due, owed, err := x.DB.NextDue(x.Ctx(), []catalog.Duty{
-			catalog.DutySettle, catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutyTeardown,
+			catalog.DutySettle, catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutyTeardown, catalog.DutyReclaim,
 		})
 		x.Must(err)
 		if !owed {
@@ -317,7 +322,7 @@ func (x *Tier) Fsck(clean bool) error {
 func (x *Tier) MustBeClean() {
 	x.T.Helper()
 	x.Must(x.Fsck(true))
-	for _, d := range []catalog.Duty{catalog.DutySettle, catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyTeardown} {
+	for _, d := range []catalog.Duty{catalog.DutySettle, catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyTeardown, catalog.DutyReclaim} {
 		if ms := x.Markers(d); len(ms) > 0 {
 			x.T.Errorf("I5: a %s marker waits on nothing: %+v", d, ms[0])
 		}
