@@ -29,6 +29,11 @@ func (a *Auditor) dryRun(ctx context.Context) error {
 }
 
 func (a *Auditor) dryDuty(ctx context.Context, d catalog.Duty, now time.Time) error {
+	if d == catalog.DutyReclaim {
+		if _, err := a.retain(ctx); err != nil {
+			return err
+		}
+	}
 	var due []catalog.Marker
 	err := a.markersOf(ctx, d, func(m catalog.Marker) {
 		switch {

@@ -41,8 +41,8 @@ func (a *Auditor) retain(ctx context.Context) (int, error) {
 	if a.restsFrom(&a.retained, a.cfg.RetentionEvery) {
 		return 0, nil
 	}
-	policies, err := a.policies(ctx)
-	if err != nil || len(policies) == 0 {
+	epochs, err := a.policies(ctx)
+	if err != nil || len(epochs) == 0 {
 		return 0, err
 	}
 	rows, err := a.Catalog.Chains(ctx)
@@ -53,14 +53,14 @@ func (a *Auditor) retain(ctx context.Context) (int, error) {
 	var errs []error
 	for i := range rows {
 		row := &rows[i]
-		policy, ok := policies[row.Epoch]
+		epoch, ok := epochs[row.Epoch]
 		if !ok || row.WatermarkSegment+1 >= row.AbsorbedEnd {
 			continue
 		}
 		if ctx.Err() != nil {
 			return raised, context.Cause(ctx)
 		}
-		up, err := a.retainChain(ctx, row, policy)
+		up, err := a.retainChain(ctx, row, epoch)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("retention of chain %s: %w", row.Chain, err))
 		}
@@ -72,16 +72,16 @@ func (a *Auditor) retain(ctx context.Context) (int, error) {
 	return raised, errors.Join(errs...)
 }
 
-// policies are those that give anything up, by epoch.
-func (a *Auditor) policies(ctx context.Context) (map[segment.Epoch]catalog.Retention, error) {
+// policies are the epochs whose retention gives anything up.
+func (a *Auditor) policies(ctx context.Context) (map[segment.Epoch]*catalog.Topology, error) {
 	tops, err := a.Catalog.Topologies(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := map[segment.Epoch]catalog.Retention{}
+	out := map[segment.Epoch]*catalog.Topology{}
 	for i := range tops {
 		if !tops[i].Retention.Keeps() {
-			out[tops[i].Epoch] = tops[i].Retention
+			out[tops[i].Epoch] = &tops[i]
 		}
 	}
 	return out, nil
@@ -90,7 +90,7 @@ func (a *Auditor) policies(ctx context.Context) (map[segment.Epoch]catalog.Reten
 // retainChain plans and commits for a chain that is closed, or whose lease has ended: a
 // living owner plans by itself, for it knows its consumers better. Consumers that a
 // removed owner left hold the chain until somebody acknowledges for them.
-func (a *Auditor) retainChain(ctx context.Context, row *catalog.ChainRow, policy catalog.Retention) (bool, error) {
+func (a *Auditor) retainChain(ctx context.Context, row *catalog.ChainRow, epoch *catalog.Topology) (bool, error) {
 	now, err := a.Catalog.Now(ctx)
 	if err != nil {
 		return false, err
@@ -102,8 +102,12 @@ func (a *Auditor) retainChain(ctx context.Context, row *catalog.ChainRow, policy
 	if err != nil {
 		return false, err
 	}
-	w, ok := catalog.PlanRetention(catalog.RetentionInput{Row: *row, Policy: policy, Slots: slots, Now: now})
+	w, ok := catalog.PlanRetention(catalog.RetentionInput{Row: *row, Policy: epoch.Retention, Slots: slots, Now: now})
 	if !ok {
+		return false, nil
+	}
+	if a.cfg.DryRun {
+		a.del.Stays(epoch.Class, segment.HeadKey(row.Chain), fmt.Sprintf("its watermark would rise from seq %d to %d", row.WatermarkSeq, w.Seq))
 		return false, nil
 	}
 	// Crash here: nothing is given up. After it: the marker stands with the watermark.
