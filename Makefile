@@ -4,10 +4,10 @@ GO    ?= go
 STORE ?= file
 SEEDS ?= 1
 
-.PHONY: help build test race lint fmt fuzz bench demo clean
+.PHONY: help build test race lint fmt fuzz bench bench-local bench-check demo clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/strandline
 	$(GO) build -trimpath -o bin/strandline ./cmd/strandline
@@ -26,6 +26,12 @@ fuzz: ## every fuzz target for FUZZTIME (default 30s)
 
 bench: ## benchmarks with allocations
 	$(GO) test -run '^$$' -bench . -benchmem ./segment ./objstore/... ./catalog/... ./localtier/... ./settle ./coldload
+
+bench-local: ## our log beside nine others, on this disk: about ten minutes (DIR=…; bench/ is a module of its own)
+	cd bench && $(GO) run . $(if $(DIR),-dir $(abspath $(DIR))) -json $(CURDIR)/.cache/bench-local.json
+
+bench-check: ## vet and test bench/: no log there loses a row
+	cd bench && $(GO) vet ./... && $(GO) test ./...
 
 demo: ## the life of 2.8 million rows: Go's own source through every protocol (STORE=file or minio)
 	$(GO) run ./internal/demo --store $(STORE)
