@@ -48,7 +48,8 @@ type Deployment interface {
 	// condition that does not hold, is ErrConflict.
 	SetTopologyState(ctx context.Context, e segment.Epoch, from, to TopologyState) (Topology, error)
 	// SetRetention replaces the retention of an epoch's chains. It takes effect with the
-	// next run of retention; a watermark that was committed stays.
+	// next run of retention; a watermark that was committed stays. Boundaries lie where slot
+	// rows end: of what was trimmed while all was kept, one every full-size segment.
 	SetRetention(ctx context.Context, e segment.Epoch, r Retention) (Topology, error)
 
 	// RegisterAuditor renews the lease of an auditor and returns how many live.
@@ -375,7 +376,8 @@ type Reader interface {
 	// Streams pages by name.
 	Streams(ctx context.Context, after string, limit int) ([]Stream, error)
 	Plan(ctx context.Context, r PlanRequest) (Plan, error)
-	// Slots pages a chain's slots by position, from `from` on.
+	// Slots pages a chain's slots by position, from `from` on. Rows below Trimmed are of
+	// slots that are gone: retention's ends, several slots to a row.
 	Slots(ctx context.Context, c segment.Chain, from segment.ID, limit int) ([]SlotRow, error)
 	// ChainRefs returns refs of a chain whose Last >= from, by Last, for shard scans.
 	ChainRefs(ctx context.Context, c segment.Chain, from segment.Seq, limit int) ([]Ref, error)

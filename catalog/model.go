@@ -170,8 +170,8 @@ func (r *Ref) LastPos() segment.Pos { return segment.Pos{Epoch: r.Epoch, Seq: r.
 // Duty names a kind of marker.
 type Duty string
 
-// The duties. The auditor of this release runs no pack-merge, gc, tail-fill and
-// reclaim; a gc marker may stand, armed by a reap-check.
+// The duties. The auditor of this release runs no pack-merge, gc and tail-fill; a gc
+// marker may stand, armed by a reap-check.
 const (
 	DutySettle      Duty = "settle" // id: SettleID(chain, segment)
 	DutyPackMerge   Duty = "pack-merge"

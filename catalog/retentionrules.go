@@ -157,24 +157,38 @@ const MaxRetentionSlots = 16384
 // left is a slot's end, so a plan over fewer of them is as safe, only coarser at the
 // front. Void slots go.
 func ThinSlots(slots []SlotRow) []SlotRow {
-	out := slots[:0]
 	pair := false
+	return joinSlots(slots, func(_, _ *SlotRow) bool {
+		pair = !pair
+		return pair
+	})
+}
+
+// MergeTrimmed is what stands of the rows of trimmed slots where nothing is given up:
+// as few as have a slot's end every full-size segment, for a policy that is set later.
+func MergeTrimmed(slots []SlotRow) []SlotRow {
+	return joinSlots(slots, func(was, s *SlotRow) bool { return was.Bytes+s.Bytes <= DefaultSegmentBytes })
+}
+
+// joinSlots joins neighbours in place while join says so; of two, the second's identity
+// and end stay, and the later seal time.
+func joinSlots(slots []SlotRow, join func(was, s *SlotRow) bool) []SlotRow {
+	out := slots[:0]
 	for _, s := range slots {
-		switch {
-		case s.Void:
+		if s.Void {
 			continue
-		case pair:
-			was := out[len(out)-1]
+		}
+		if n := len(out); n > 0 && join(&out[n-1], &s) {
+			was := &out[n-1]
 			s.First, s.Prev = was.First, was.Prev
 			s.Bytes += was.Bytes
 			if was.Sealed.IsZero() || !s.Sealed.IsZero() && was.Sealed.After(s.Sealed) {
 				s.Sealed = was.Sealed
 			}
-			out[len(out)-1] = s
-		default:
-			out = append(out, s)
+			out[n-1] = s
+			continue
 		}
-		pair = !pair
+		out = append(out, s)
 	}
 	return out
 }
@@ -233,13 +247,12 @@ func CheckWatermark(row *ChainRow, w *Watermark, ends *SlotRow, now time.Time) (
 	return false, nil
 }
 
+// TrimmedRows is the end of the rows of slots that are gone. The chain's last stays as
+// it is: its UUID and seal time say where the chain stands.
+func TrimmedRows(row *ChainRow) segment.ID { return min(row.Trimmed, row.AbsorbedEnd-1) }
+
 // ForgottenSlots is the end of the slot rows that nobody needs: those of slots that are
-// trimmed and, where retention may still plan, given up. The chain's last stays: its
-// UUID and seal time say where the chain stands.
-func ForgottenSlots(row *ChainRow, p Retention) segment.ID {
-	end := min(row.Trimmed, row.AbsorbedEnd-1)
-	if !p.Keeps() {
-		end = min(end, row.WatermarkSegment+1)
-	}
-	return end
+// trimmed and given up.
+func ForgottenSlots(row *ChainRow) segment.ID {
+	return min(TrimmedRows(row), row.WatermarkSegment+1)
 }

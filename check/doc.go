@@ -7,6 +7,7 @@
 //	objects.go    what a key without a ref is: waiting, garbage, or nobody's
 //	footers.go    what a named object holds, against its refs (I2)
 //	streams.go    every stream's refs linked without a hole (I1, I7)
+//	reclaims.go   refs that a watermark gave up, until they are retired
 //	report.go     the verdict
 //	census.go     objects and bytes by kind
 //

@@ -362,6 +362,47 @@ func testSlotRows(t *testing.T, open Open) {
 	Equal(t, "the chain goes on", w.Row().AbsorbedEnd, 6)
 }
 
+// testLatePolicy: a policy that is set after all was trimmed finds ends to plan with,
+// one every full-size segment.
+func testLatePolicy(t *testing.T, open Open) {
+	w := NewWorld(t, open)
+	const slots = 12
+	for range slots {
+		a := w.Build("a:2")
+		a.Slot.Bytes = catalog.DefaultSegmentBytes / 3
+		_, err := w.C.AbsorbSlot(w.Ctx, a)
+		w.OK(err)
+		w.Continue(a)
+		if w.ID%5 == 0 {
+			w.trimAll()
+		}
+	}
+	w.closeChain()
+	w.trimAll()
+	rows, err := w.C.Slots(w.Ctx, w.Chain, 0, 0)
+	w.OK(err)
+	if len(rows) > slots/2 {
+		t.Fatalf("%d rows stand", len(rows))
+	}
+	var bytes int64
+	for i, r := range rows {
+		bytes += r.Bytes
+		if i > 0 && r.First != rows[i-1].Next {
+			t.Fatalf("row %d begins with %d, the one before ends before %d", r.ID, r.First, rows[i-1].Next)
+		}
+	}
+	Equal(t, "bytes", bytes, slots*(catalog.DefaultSegmentBytes/3)+1000)
+	p := catalog.Retention{Mode: catalog.RetentionInterest, Segments: 2}
+	got, ok := catalog.PlanRetention(catalog.RetentionInput{Row: w.Row(), Policy: p, Slots: rows})
+	if !ok {
+		t.Fatalf("nothing to give up in %+v", rows)
+	}
+	row, err := w.C.RaiseWatermark(w.Ctx, got)
+	w.OK(err)
+	Equal(t, "watermark", row.WatermarkSeq, got.Seq)
+	Equal(t, "about two segments are left", row.NextSeq-got.Seq < 16, true)
+}
+
 // testPlainTrim: without settling, slots go when retention gave them up.
 func testPlainTrim(t *testing.T, open Open) {
 	w := NewWorld(t, open)

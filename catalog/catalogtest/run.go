@@ -61,6 +61,7 @@ func Run(t *testing.T, open Open) {
 		{"DeadRefs", testDeadRefs},
 		{"StraddlingPages", testStraddlingPages},
 		{"SlotRows", testSlotRows},
+		{"LatePolicy", testLatePolicy},
 		{"TrimStream", testTrimStream},
 		{"DeleteStream", testDeleteStream},
 		{"Walk", testWalk},

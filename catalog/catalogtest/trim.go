@@ -70,7 +70,10 @@ func testTrimCheck(t *testing.T, open Open) {
 	w.OK(err)
 	slots, err := w.C.Slots(w.Ctx, w.Chain, 0, 10)
 	w.OK(err)
-	Equal(t, "slot rows left", len(slots), 1)
+	Equal(t, "slot rows left: one of the trimmed, and the last", len(slots), 2)
+	Equal(t, "ends", slots[0].ID, 2)
+	Equal(t, "begins with the first", slots[0].First, 1)
+	Equal(t, "bytes of both", slots[0].Bytes, 2000)
 
 	// The chain's last slot row outlives its slot.
 	_, err = w.C.ResolveSettled(w.Ctx, w.Chain, w.SettleMarkers())
@@ -85,7 +88,8 @@ func testTrimCheck(t *testing.T, open Open) {
 	w.OK(err)
 	slots, err = w.C.Slots(w.Ctx, w.Chain, 0, 10)
 	w.OK(err)
-	Equal(t, "last slot row", slots[0].ID, 3)
+	Equal(t, "last slot row", slots[len(slots)-1].ID, 3)
+	Equal(t, "as it was", slots[len(slots)-1].Bytes, 1000)
 	w.Absorb("a:1")
 	Equal(t, "the chain goes on", w.Row().AbsorbedEnd, 5)
 }

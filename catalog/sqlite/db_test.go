@@ -339,19 +339,6 @@ func TestWatermark(t *testing.T) {
 	}
 }
 
-// TestPlainRewritten: where nothing settles, slots go by the watermark.
-func TestPlainRewritten(t *testing.T) {
-	d := openAt(t, filepath.Join(t.TempDir(), "catalog.db"), nil)
-	prepareChain(t, d)
-	breakRow(t, d, "UPDATE topology SET settle = 0")
-	absorbN(t, d, 3, 3)
-	breakRow(t, d, "UPDATE chain SET watermark_seq = 6, watermark_segment = 2")
-	row, err := d.AdvanceRewritten(context.Background(), testChain, 0)
-	if err != nil || row.Rewritten != 3 {
-		t.Fatalf("rewritten %d %v", row.Rewritten, err)
-	}
-}
-
 // TestAuditBound: the table keeps the newest rows.
 func TestAuditBound(t *testing.T) {
 	d := openAt(t, filepath.Join(t.TempDir(), "catalog.db"), nil)

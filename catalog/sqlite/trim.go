@@ -166,18 +166,12 @@ func (d *DB) AdvanceTrim(ctx context.Context, c segment.Chain, from, to segment.
 		if err := t.forgetSlots(&row); err != nil {
 			return err
 		}
+		if err := t.mergeSlots(&row, from); err != nil {
+			return err
+		}
 		return t.putChain(&row)
 	})
 	return row, err
-}
-
-// forgetSlots drops the slot rows that nobody needs any more.
-func (t *tx) forgetSlots(row *catalog.ChainRow) error {
-	top, err := t.topology(row.Epoch)
-	if err != nil {
-		return err
-	}
-	return t.exec("DELETE FROM slot WHERE epoch = ? AND shard = ? AND id < ?", row.Epoch, row.Shard, int64(catalog.ForgottenSlots(row, top.Retention)))
 }
 
 // armTrim arms a chain's trim-check, one grace out as every arm of it.
