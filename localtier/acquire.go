@@ -24,11 +24,10 @@ func (s *shardLog) acquire(ctx context.Context, before catalog.ChainRow) error {
 		if err := s.auditTakeover(ctx, before); err != nil {
 			return err
 		}
-		if row, err = s.takeOver(ctx, row); err != nil {
+		if row, err = s.takeOver(ctx, row, false); err != nil {
 			return err
 		}
 	}
-	s.carried.restart(row.Consumers, nil)
 	start := segment.Start{
 		Chain: s.chain, ID: row.AbsorbedEnd, Base: row.NextSeq, Prev: row.LastUUID, Created: s.now().UnixNano(),
 	}
@@ -43,13 +42,29 @@ func (s *shardLog) acquire(ctx context.Context, before catalog.ChainRow) error {
 }
 
 // takeOver stops the owner before: absorb what it published, then fence. A chain
-// that nobody owned has nobody to stop.
-func (s *shardLog) takeOver(ctx context.Context, row catalog.ChainRow) (catalog.ChainRow, error) {
+// that nobody owned has nobody to stop. One that was closed meanwhile is over.
+func (s *shardLog) takeOver(ctx context.Context, row catalog.ChainRow, closing bool) (catalog.ChainRow, error) {
 	row, err := s.absorbStanding(ctx, row)
-	if err != nil {
+	switch {
+	case err != nil:
 		return row, err
+	case row.Closed && closing:
+		return row, nil
+	case row.Closed:
+		return row, s.leaveClosed(ctx, row)
 	}
-	return s.fence(ctx, row)
+	return s.fence(ctx, row, closing)
+}
+
+// inherit takes over what the chain carries: consumers from its row, producers from the
+// last slot that stands (else they are forgotten).
+func (s *shardLog) inherit(ctx context.Context, row catalog.ChainRow) error {
+	err := s.carried.fromSlot(ctx, s.bucket, row)
+	if !segment.IsStructural(err) {
+		return err
+	}
+	// That it was absorbed is in the catalog; what became of it is for fsck to say.
+	return s.catalog.Audit(ctx, "damage", s.chain.String(), "producers are forgotten: "+err.Error())
 }
 
 // absorbStanding is step 2: every slot that stands from absorbed_end on. A slot of a
@@ -96,7 +111,7 @@ func (s *shardLog) takeoverError(doing string, err error) error {
 }
 
 func (s *shardLog) auditTakeover(ctx context.Context, before catalog.ChainRow) error {
-	detail := fmt.Sprintf("writer %s took term %d with an empty directory; before: writer %s, term %d", s.owner, s.term, before.Owner, before.Term)
+	detail := fmt.Sprintf("writer %s took term %d; before: writer %s, term %d", s.owner, s.term, before.Owner, before.Term)
 	if err := s.catalog.Audit(ctx, "takeover", s.chain.String(), detail); err != nil {
 		return fmt.Errorf("record the takeover: %w", err)
 	}

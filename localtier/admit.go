@@ -24,9 +24,11 @@ const (
 func (s *shardLog) refusal() error {
 	p := &s.progress
 	p.mu.Lock()
-	stopped, closing := p.stopped, p.closing
+	stopped, closing, epoch := p.stopped, p.closing, p.epoch
 	p.mu.Unlock()
 	switch {
+	case epoch != nil && (stopped == nil || errors.Is(stopped, ErrClosed)):
+		return epoch
 	case stopped != nil:
 		return stopped
 	case closing:

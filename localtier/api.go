@@ -28,6 +28,13 @@ type Catalog interface {
 	AcquireChain(ctx context.Context, a catalog.Acquire) (catalog.ChainRow, error)
 	RenewChain(ctx context.Context, c segment.Chain, owner segment.UUID, term segment.Term, lease time.Duration) (catalog.ChainRow, error)
 	ReleaseChain(ctx context.Context, c segment.Chain, owner segment.UUID, term segment.Term) error
+	// Terms and Slots prove what of a directory the chain has.
+	Terms(ctx context.Context, c segment.Chain) ([]catalog.TermRow, error)
+	Slots(ctx context.Context, c segment.Chain, from segment.ID, limit int) ([]catalog.SlotRow, error)
+	// Topologies says when the epoch is over, and its retention.
+	Topologies(ctx context.Context) ([]catalog.Topology, error)
+	RaiseWatermark(ctx context.Context, w catalog.Watermark) (catalog.ChainRow, error)
+	Now(ctx context.Context) (time.Time, error)
 }
 
 // Options are a Writer's dependencies.
@@ -57,14 +64,23 @@ type Step string
 
 // The crash points, in their order.
 const (
-	StepAcquired     Step = "acquired"           // the term is taken, nothing else
-	StepFencePlaced  Step = "fence placed"       // the fence stands, not absorbed
-	StepFenced       Step = "fenced"             // absorbed; no segment of the term yet
-	StepBuilt        Step = "bundle built"       // nothing sent
-	StepSent         Step = "body sent"          // all but the request that publishes
-	StepPlaced       Step = "slot placed"        // the slot stands; the answer is lost with us
-	StepAbsorbed     Step = "slot absorbed"      // nothing local knows yet
-	StepCheckpointed Step = "checkpoint written" // housekeeping not done
+	StepAcquired     Step = "acquired"            // the term is taken, nothing else
+	StepTakenBack    Step = "taken back"          // what stood is absorbed, not looked at again
+	StepLetGo        Step = "let go"              // the lease is given back, the directory to be set aside
+	StepSetAside     Step = "set aside"           // the directory is in quarantine, no other is made
+	StepJudged       Step = "judged"              // the verdict is written, nothing removed
+	StepFencePlaced  Step = "fence placed"        // the fence stands, not absorbed
+	StepFenced       Step = "fenced"              // absorbed; no segment of the term yet
+	StepBuilt        Step = "bundle built"        // nothing sent
+	StepSent         Step = "body sent"           // all but the request that publishes
+	StepPlaced       Step = "slot placed"         // the slot stands; the answer is lost with us
+	StepAbsorbed     Step = "slot absorbed"       // nothing local knows yet
+	StepCheckpointed Step = "checkpoint written"  // housekeeping not done
+	StepFetched      Step = "slot fetched"        // hydrate: restored, not adopted
+	StepHydrated     Step = "segment hydrated"    // adopted
+	StepPlanned      Step = "retention planned"   // nothing committed
+	StepWatermark    Step = "watermark committed" // nothing given up here yet
+	StepReclaimed    Step = "reclaimed"
 )
 
 // Result is where the rows of an append stand. A reader's token is (Epoch, Term, seq).
@@ -102,9 +118,11 @@ type ShardStatus struct {
 	UnpublishedBytes    int64
 	UnflushedBytes      int64
 	LeaseEnd            time.Time // by this process's clock
-	LastError           string    // of the publisher or the lease; empty after a success
-	LastErrorAt         time.Time
-	LastAbsorbed        time.Time
-	Log                 wal.Metrics      // frames, bytes, fsyncs … since it was opened
-	Consumers           []ConsumerStatus // by name
+	// Hydrated of HydrateTotal slots came back from the bucket; equal once that is done.
+	Hydrated, HydrateTotal int
+	LastError              string // of the publisher or the lease; empty after a success
+	LastErrorAt            time.Time
+	LastAbsorbed           time.Time
+	Log                    wal.Metrics      // frames, bytes, fsyncs … since it was opened
+	Consumers              []ConsumerStatus // by name
 }

@@ -117,8 +117,8 @@ func (s *shardLog) refusedInLine(err error) error {
 	switch {
 	case errors.Is(err, wal.ErrBackpressure), errors.Is(err, wal.ErrPoisoned), errors.Is(err, wal.ErrClosed):
 	case errors.Is(err, segment.ErrTooLarge), errors.Is(err, segment.ErrInvalid), errors.Is(err, segment.ErrName):
-	case s.stalled.IsZero():
-		s.stalled = s.now() // Resume does nothing on a log that did not stall
+	default:
+		s.stall(err) // Resume does nothing on a log that did not stall
 	}
 	return s.refusedByLog(err)
 }
@@ -132,14 +132,25 @@ func (s *shardLog) notDurable(what string, t wal.Ticket, err error) error {
 		return fmt.Errorf("%s may still become durable: %w", what, err)
 	}
 	s.number.Lock()
-	s.stalled = s.now()
+	s.stall(err)
 	s.number.Unlock()
 	return s.refusedByLog(err)
+}
+
+// stall begins a pause after a write that was taken back; number is held. All who hear
+// of one failure hear the same error, some of them after the pause.
+func (s *shardLog) stall(err error) {
+	if s.stalled.IsZero() && (s.resumed == nil || !errors.Is(err, s.resumed)) {
+		s.stalled, s.stalledBy = s.now(), err
+	}
 }
 
 // unstall lets appends in again after a write that was taken back (a full disk),
 // a pause after the failure. number is held, so no seq is promised meanwhile.
 func (s *shardLog) unstall() error {
+	if s.shutBy != nil {
+		return s.shutBy
+	}
 	if s.stalled.IsZero() {
 		return nil
 	}
@@ -153,6 +164,6 @@ func (s *shardLog) unstall() error {
 	if err := s.wal.Resume(); err != nil {
 		return s.refusedByLog(err)
 	}
-	s.stalled = time.Time{}
+	s.stalled, s.resumed = time.Time{}, s.stalledBy
 	return nil
 }

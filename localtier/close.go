@@ -49,6 +49,7 @@ func (s *shardLog) drain(ctx context.Context) error {
 // close is SIGTERM: seal, publish, absorb, release.
 func (s *shardLog) close(ctx context.Context) error {
 	s.closed.Do(func() {
+		s.shut(ErrClosed)
 		p := &s.progress
 		p.mu.Lock()
 		p.closing = true
@@ -70,8 +71,6 @@ func (s *shardLog) giveBack(ctx context.Context) error {
 }
 
 func (s *shardLog) shutDown(ctx context.Context) error {
-	// An append that passed admission before `closing` may still be queued behind this
-	// seal: its frame opens a segment that stays, durable, for the next start.
 	return s.leave(ctx, s.flush(ctx))
 }
 
@@ -79,6 +78,7 @@ func (s *shardLog) shutDown(ctx context.Context) error {
 // the log.
 func (s *shardLog) leave(ctx context.Context, cause error) error {
 	s.end()
+	s.hydrating.Wait()
 	s.running.Wait()
 	s.adoptSealed()
 	left, bytes := s.unpublished()

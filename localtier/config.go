@@ -30,6 +30,12 @@ const (
 	// DefaultPublishing keeps the memory of publishing within two uploads, whatever
 	// the number of shards; two cores compress no more at once anyway.
 	DefaultPublishing = 2
+	// DefaultQuarantineMax bounds what may be set aside before somebody has to look.
+	DefaultQuarantineMax = 8 << 30
+	// DefaultRetentionEvery keeps a busy shard's give-up within some segments.
+	DefaultRetentionEvery = time.Minute
+	// DefaultTopologyEvery is how soon a writer hears that its epoch is over.
+	DefaultTopologyEvery = 5 * time.Second
 	// DefaultBackoff and DefaultMaxBackoff pace the publisher while catalog or
 	// bucket are away. The store has its own shorter retries inside.
 	DefaultBackoff    = 100 * time.Millisecond
@@ -63,6 +69,16 @@ type Config struct {
 	MaxStreams int
 	// Publishing is how many shards build and send a slot at once.
 	Publishing int
+	// QuarantineMax is how much may lie in quarantine before Ready fails.
+	QuarantineMax int64
+	// HydrateAll brings back every slot that stands above the watermark, and keeps it;
+	// otherwise only what durable consumers have yet to read.
+	HydrateAll bool
+	// RetentionEvery is how often the shards give up what their policy lets them. A
+	// policy that keeps everything (the default) costs nothing.
+	RetentionEvery time.Duration
+	// TopologyEvery is how often the writer looks whether its epoch goes on.
+	TopologyEvery time.Duration
 	// Backoff is the publisher's first pause after a failure, doubled with full jitter
 	// up to MaxBackoff.
 	Backoff, MaxBackoff time.Duration
@@ -84,6 +100,9 @@ func (c Config) withDefaults() Config {
 	set(&c.ConsumerHoldMax, DefaultConsumerHold)
 	set(&c.MaxStreams, DefaultMaxStreams)
 	set(&c.Publishing, DefaultPublishing)
+	set(&c.QuarantineMax, DefaultQuarantineMax)
+	set(&c.RetentionEvery, DefaultRetentionEvery)
+	set(&c.TopologyEvery, DefaultTopologyEvery)
 	set(&c.Backoff, DefaultBackoff)
 	set(&c.MaxBackoff, DefaultMaxBackoff)
 	set(&c.WriterVersion, "strandline")
@@ -114,6 +133,9 @@ func (c Config) Validate() error {
 	bad(c.ConsumerHoldMax < minConsumerHold, "consumer hold %d: give %d bytes or more", c.ConsumerHoldMax, int64(minConsumerHold))
 	bad(c.MaxStreams < 1, "streams per segment %d: give 1 or more", c.MaxStreams)
 	bad(c.Publishing < 1, "publishing %d: give 1 or more", c.Publishing)
+	bad(c.QuarantineMax < 0, "quarantine cap %d: give 0 or more", c.QuarantineMax)
+	bad(c.RetentionEvery < 10*time.Millisecond, "retention every %v: give 10ms or more", c.RetentionEvery)
+	bad(c.TopologyEvery < 10*time.Millisecond, "topology every %v: give 10ms or more", c.TopologyEvery)
 	bad(c.Backoff < 0 || c.MaxBackoff < c.Backoff, "backoff %v to %v: give a rising pair", c.Backoff, c.MaxBackoff)
 	if err := c.WAL.Validate(); err != nil {
 		errs = append(errs, err)

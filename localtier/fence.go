@@ -17,20 +17,25 @@ import (
 const fenceAttempts = 5
 
 // fence is step 3: put a segment of SegmentStart and Seal at the next position and
-// absorb it. From there the old owner's next publish meets it and stops.
-func (s *shardLog) fence(ctx context.Context, row catalog.ChainRow) (catalog.ChainRow, error) {
+// absorb it. From there the old owner's next publish meets it and stops. A closing one
+// ends the chain.
+func (s *shardLog) fence(ctx context.Context, row catalog.ChainRow, closing bool) (catalog.ChainRow, error) {
 	for {
+		if err := s.inherit(ctx, row); err != nil {
+			return row, err
+		}
 		p, err := s.fenceParcel(row.AbsorbedEnd, row.NextSeq, row.LastUUID, row.Consumers)
 		if err != nil {
 			return row, err
 		}
+		p.closed = closing
 		standing, err := s.placeFence(ctx, p)
 		var taken *occupiedError
 		if errors.As(err, &taken) || errors.Is(err, errVanished) {
 			// The old owner was faster: its slot counts. Absorb it, and fence behind it with a
 			// new segment, for this one names the wrong predecessor.
-			if row, err = s.absorbStanding(ctx, row); err != nil {
-				return row, err
+			if row, err = s.absorbStanding(ctx, row); err != nil || row.Closed {
+				return row, s.endedMeanwhile(ctx, row, err, closing)
 			}
 			continue
 		}
@@ -46,6 +51,14 @@ func (s *shardLog) fence(ctx context.Context, row catalog.ChainRow) (catalog.Cha
 		}
 		return done.Chain, s.at(StepFenced)
 	}
+}
+
+// endedMeanwhile is what a fence that met the chain's end comes to.
+func (s *shardLog) endedMeanwhile(ctx context.Context, row catalog.ChainRow, err error, closing bool) error {
+	if err != nil || closing {
+		return err
+	}
+	return s.leaveClosed(ctx, row)
 }
 
 // placeFence sends the same fence again while its outcome is unknown: its UUID is

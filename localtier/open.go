@@ -42,6 +42,9 @@ type shardLog struct {
 
 	number  sync.Mutex // orders numbering in the log with queueing in index.pending
 	stalled time.Time  // number: when a write was taken back; zero if none was
+	// number: why appends stalled last, and the failure after which they went on.
+	stalledBy, resumed error
+	shutBy             error // number: nothing more is numbered, and why
 	// cursors: held while a consumer is made, and while retention plans and commits. Taken
 	// before number.
 	cursors sync.Mutex
@@ -53,36 +56,56 @@ type shardLog struct {
 
 	placed *placed       // the publisher's own
 	turns  chan struct{} // shared by the writer's shards; capacity Config.Publishing
+	fetch  chan struct{} // likewise, for hydration; capacity hydrateAtOnce
 
 	end     context.CancelFunc // stops the goroutines below
 	running sync.WaitGroup
-	closed  sync.Once
-	closeBy error // result of the first close
+
+	endHydrate context.CancelFunc
+	hydrating  sync.WaitGroup
+	hydrated   hydrateCount
+	retain     sync.Mutex // one run of retention at a time
+	closed     sync.Once
+	closeBy    error // result of the first close
 }
+
+// sharedTurns bound the memory of a writer, whatever the number of its shards.
+type sharedTurns struct{ publish, fetch chan struct{} }
 
 // openShard recovers a shard's directory and looks whether it may have its chain. It
 // takes nothing yet: a directory that is refused one chain must not have taken
 // others from their living owner by then.
-func openShard(ctx context.Context, o Options, b absorb.Bucket, shard segment.Shard, turns chan struct{}) (*shardLog, error) {
+func openShard(ctx context.Context, o Options, b absorb.Bucket, shard segment.Shard, shared sharedTurns) (*shardLog, error) {
 	s := newShard(o, b, shard)
-	s.turns = turns
+	s.turns, s.fetch = shared.publish, shared.fetch
 	if err := s.recover(ctx); err != nil {
 		return nil, s.opening("recover the directory", s.tellDamage(ctx, err))
 	}
 	var err error
 	if s.seen, err = s.look(ctx); err == nil {
-		_, err = s.fits(s.seen)
+		var d decision
+		if d, err = s.fits(ctx, s.seen); err == nil && d.way == wayClosed {
+			err = s.leaveClosed(ctx, s.seen)
+		}
 	}
 	if err != nil {
-		return nil, errors.Join(s.opening("take the chain", err), s.wal.Close())
+		return nil, errors.Join(s.opening("take the chain", err), s.closeLog())
 	}
 	return s, nil
+}
+
+// closeLog closes the log, unless the directory is set aside and no other is open.
+func (s *shardLog) closeLog() error {
+	if s.wal == nil {
+		return nil
+	}
+	return s.wal.Close()
 }
 
 // own takes the chain and serves it (03 §3).
 func (s *shardLog) own(ctx context.Context) error {
 	if err := s.take(ctx); err != nil {
-		return errors.Join(s.opening("take the chain", err), s.wal.Close())
+		return errors.Join(s.opening("take the chain", err), s.closeLog())
 	}
 	s.serve()
 	return nil
@@ -115,6 +138,7 @@ func (s *shardLog) recover(ctx context.Context) error {
 	}
 	s.wal, s.owner = log, log.Identity().Writer
 	if err := s.prepare(); err != nil {
+		s.wal = nil
 		return errors.Join(err, log.Close())
 	}
 	return nil
@@ -157,6 +181,10 @@ func (s *shardLog) serve() {
 	for _, loop := range []func(context.Context){s.publishLoop, s.renewLoop, s.housekeepLoop, s.sealLoop} {
 		s.running.Go(func() { loop(ctx) })
 	}
+	// Closing ends it first, so that it holds nothing up.
+	hydrating, endHydrate := context.WithCancel(ctx)
+	s.endHydrate = endHydrate
+	s.hydrating.Go(func() { s.hydrate(hydrating) })
 	s.log.Info("shard serves", "chain", s.chain.String(), "term", s.term, "next_seq", s.wal.State().Next, "owner", s.owner.String())
 }
 

@@ -31,6 +31,7 @@ func TestK20(t *testing.T) {
 	if _, err := w.tryOpen("b"); !errors.Is(err, ErrHeld) {
 		t.Fatalf("second owner: %v", err)
 	}
+	fencedOwner := a.shards[0].owner
 	b := w.open("c", steal)
 	w.mustAppend(b, "s", AckShared, "two")
 
@@ -58,10 +59,6 @@ func TestK20(t *testing.T) {
 	if err := a.Close(t.Context()); !errors.Is(err, ErrUnpublished) || strings.Contains(err.Error(), "on this directory again") {
 		t.Errorf("close of the fenced one: %v", err)
 	}
-	// Its directory is refused, and untouched.
-	if _, err := w.tryOpen("a", steal); !errors.Is(err, ErrLeftover) {
-		t.Errorf("start of the fenced one: %v", err)
-	}
 	w.mustClose(b)
 	w.checkStored("zombie")
 	if got := w.stored("s"); count(got, "zombie") != 0 {
@@ -69,6 +66,21 @@ func TestK20(t *testing.T) {
 	}
 	if row := w.chain(0); row.Term != 2 {
 		t.Errorf("%+v", row)
+	}
+	// When it starts again its directory is set aside, and its row is there to be had.
+	again := w.open("a")
+	if row := w.chain(0); row.Term != 3 || row.Owner == fencedOwner {
+		t.Errorf("%+v", row)
+	}
+	left := w.quarantined("a")
+	if len(left) != 1 || !left[0].Judged || left[0].Rows != 1 || left[0].Writer != fencedOwner {
+		t.Fatalf("in quarantine: %+v", left)
+	}
+	w.salvage(left[0], again)
+	w.mustClose(again)
+	w.checkStored()
+	if got := w.stored("s"); fmt.Sprint(got) != "[one two three zombie]" {
+		t.Errorf("history %q", got)
 	}
 }
 
@@ -441,7 +453,8 @@ func TestStalledPastLease(t *testing.T) {
 }
 
 // TestOldCopyOfTheDirectory: the same writer by its IDENTITY, and yet it does not
-// continue the chain. It is not resumed, and nothing of it is touched.
+// continue the chain. It is not resumed, and while the original may live nothing of it is
+// touched. Then it is set aside, and the chain has all of it.
 func TestOldCopyOfTheDirectory(t *testing.T) {
 	w := newWorld(t, 1)
 	a := w.open("a")
@@ -449,15 +462,21 @@ func TestOldCopyOfTheDirectory(t *testing.T) {
 	w.crash(a, "a", "copy")
 	a = w.open("a")
 	w.mustAppend(a, "s", AckShared, "two")
-	w.mustClose(a)
-	term := w.chain(0).Term
-	if _, err := w.tryOpen("copy", steal); !errors.Is(err, ErrLeftover) || !strings.Contains(err.Error(), "aside") {
+	before := w.chain(0)
+	if _, err := w.tryOpen("copy"); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "copy") {
 		t.Errorf("%v", err)
 	}
-	if got := w.chain(0).Term; got != term {
-		t.Errorf("the refused start took term %d", got)
+	if got := w.chain(0); got.Term != before.Term || len(w.quarantined("copy")) != 0 {
+		t.Errorf("the refused start changed something: %+v", got)
 	}
-	w.mustClose(w.open("a"))
+	w.mustClose(a)
+	c := w.open("copy")
+	if left := w.quarantined("copy"); len(left) != 0 {
+		t.Errorf("the chain has all of the copy, and yet: %+v", left)
+	}
+	w.mustAppend(c, "s", AckShared, "three")
+	w.mustClose(c)
+	w.mustClose(w.open("a")) // which does not link any more
 	w.checkStored()
 }
 
@@ -473,7 +492,7 @@ func TestRefusedCopyTakesNoChain(t *testing.T) {
 	a = w.open("a")
 	w.mustAppend(a, streamOf(t, 1, 2), AckShared, "two") // only this chain moves on
 	before := w.chain(0)
-	if _, err := w.tryOpen("copy"); !errors.Is(err, ErrLeftover) {
+	if _, err := w.tryOpen("copy"); !errors.Is(err, ErrHeld) {
 		t.Fatalf("%v", err)
 	}
 	if after := w.chain(0); after.Term != before.Term {

@@ -23,6 +23,7 @@ type parcel struct {
 	key    string
 	sealed time.Time
 	fence  bool
+	closed bool // the fence that ends the chain
 }
 
 // pack verifies a sealed segment file frame by frame and plans its slot.
@@ -72,7 +73,7 @@ func (s *shardLog) send(ctx context.Context, p parcel) (objstore.Info, *segment.
 	})
 	footer, err := p.bundle.WriteTo(w, segment.BundleOptions{
 		Object: uuid.New(), Created: s.now().UnixNano(), Writer: s.cfg.WriterVersion,
-		Sealed: p.sealed.UnixNano(), ID: p.id, Fence: p.fence,
+		Sealed: p.sealed.UnixNano(), ID: p.id, Fence: p.fence, Closed: p.closed,
 	})
 	if err != nil {
 		return objstore.Info{}, nil, errors.Join(err, w.Abort())
@@ -114,6 +115,7 @@ func (s *shardLog) fenceParcel(id segment.ID, base segment.Seq, prev segment.UUI
 		Chain: s.chain, ID: id, Base: base, Term: s.term, Prev: prev,
 		Created: now.UnixNano(), Consumers: consumers,
 	}
+	_, start.Producers = s.carried.lists()
 	file, err := fenceFile(u, &start)
 	if err != nil {
 		return parcel{}, err

@@ -23,6 +23,7 @@ type progress struct {
 	absorbed    segment.ID          // last local segment that is absorbed
 	stopped     error               // *FencedError, *ShardError or ErrClosed: sticky
 	closing     bool
+	epoch       *EpochError   // the epoch is over: no more rows
 	changed     chan struct{} // closed and replaced on every change
 
 	lastErr      error
@@ -159,6 +160,9 @@ func (s *shardLog) chainMoved(row catalog.ChainRow) {
 	defer p.mu.Unlock()
 	if row.AbsorbedEnd < p.row.AbsorbedEnd {
 		return
+	}
+	if row.WatermarkSeq < p.row.WatermarkSeq {
+		row.WatermarkSeq, row.WatermarkSegment = p.row.WatermarkSeq, p.row.WatermarkSegment
 	}
 	p.row = row
 	p.broadcast()

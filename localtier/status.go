@@ -11,6 +11,7 @@ func (s *shardLog) status() ShardStatus {
 		UnflushedBytes: s.wal.Unflushed(), LeaseEnd: s.lease.end(),
 		Log: s.wal.Metrics(), Consumers: s.consumers(),
 	}
+	out.Hydrated, out.HydrateTotal = s.hydrated.read()
 	p := &s.progress
 	p.mu.Lock()
 	stopped, last := p.stopped, p.lastErr

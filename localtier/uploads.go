@@ -47,6 +47,9 @@ func (s *shardLog) forgetUpload(id string) {
 // publisher starts, so that no upload of ours is under way. What cannot be aborted now
 // is tried again at the next start.
 func (s *shardLog) abortLeftovers(ctx context.Context) {
+	if len(s.bucket.Set) == 0 {
+		return // an ended epoch's directory: the auditor's sweep finds its uploads
+	}
 	names, err := s.fs().ReadDir(filepath.Join(s.dir, uploadsDir))
 	if err != nil {
 		s.log.Warn("records of uploads cannot be listed", "chain", s.chain.String(), "error", err)

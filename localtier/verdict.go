@@ -18,6 +18,8 @@ import (
 //	chain row: not ours any more                   fenced
 //	chain row: absorbed_end moved meanwhile        look again
 //	slot: a term below the last absorbed one's     void, next position (a late fence, a stray)
+//	slot: a fence of a term before ours, later     void, next position (of a taker that never
+//	than the last absorbed one's                   began: the chain was taken back from it)
 //	slot: not decodable, read twice                void, next position
 //	slot: anything else                            fenced
 //	nothing stands there any more                  fenced
@@ -39,11 +41,8 @@ func (s *shardLog) judge(ctx context.Context, seg wal.SealedSegment, at segment.
 	case err != nil:
 		return fmt.Errorf("look at the slot that stands at position %d: %w", at, err)
 	}
-	if term := found.Footer.Slot.Term; term < row.LastTerm {
-		return s.void(ctx, &absorb.Finding{
-			Chain: s.chain, ID: at, Key: found.Key, Size: found.Info.Size, Meta: found.Info.Meta, Footer: found.Footer,
-			Err: &absorb.GuardError{Guard: "term", Want: fmt.Sprintf("%d or more", row.LastTerm), Have: fmt.Sprint(term)},
-		})
+	if slot := found.Footer.Slot; slot.Term < row.LastTerm || s.neverBegan(row, slot) {
+		return s.void(ctx, overtaken(found, row, s.term))
 	}
 	return s.fenced(fmt.Sprintf("%v: segment %s of term %d, where %s of term %d was to go", taken, found.Footer.Slot.UUID, found.Footer.Slot.Term, seg.UUID, seg.Term))
 }

@@ -169,9 +169,11 @@ func (w *world) mustClose(wr *Writer) {
 // released by it any more.
 func abandon(t *testing.T, wr *Writer) {
 	t.Helper()
+	wr.stopLoops()
 	for _, s := range wr.shards {
 		s.closed.Do(func() {
 			s.end()
+			s.hydrating.Wait()
 			s.running.Wait()
 			_ = s.wal.Close() // it may be poisoned, as its test wanted it
 			s.retire()
@@ -183,14 +185,50 @@ func abandon(t *testing.T, wr *Writer) {
 // kernel has it: the log is not even closed before the copy.
 func (w *world) crash(wr *Writer, from, to string) {
 	w.t.Helper()
+	wr.stopLoops()
 	for _, s := range wr.shards {
 		s.end()
+		s.hydrating.Wait()
 		s.running.Wait()
 	}
 	if err := os.CopyFS(filepath.Join(w.root, to), os.DirFS(filepath.Join(w.root, from))); err != nil {
 		w.t.Fatal(err)
 	}
 	abandon(w.t, wr)
+}
+
+// quarantined lists what was set aside under a writer's directory.
+func (w *world) quarantined(dir string) []Quarantine {
+	w.t.Helper()
+	out, err := ListQuarantine(w.t.Context(), filepath.Join(w.root, dir))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+// salvager appends what a salvage sends, and remembers it.
+func (w *world) salvager(wr *Writer) Salvager {
+	return func(ctx context.Context, p Producer, stream string, rows []segment.Row) error {
+		if _, err := wr.AppendAs(ctx, p, stream, rows, AckShared); err != nil {
+			return err
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, r := range rows {
+			w.acked[stream] = append(w.acked[stream], string(r.Payload))
+		}
+		return nil
+	}
+}
+
+func (w *world) salvage(q Quarantine, wr *Writer) uint64 {
+	w.t.Helper()
+	n, err := Salvage(w.t.Context(), q, wr.opts.Topology.Shards, w.salvager(wr))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return n
 }
 
 // stored reads a stream from bucket and catalog alone, checking that the refs link,

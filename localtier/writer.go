@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,6 +23,11 @@ type Writer struct {
 	opts   Options
 	shards map[segment.Shard]*shardLog // never changed after Open
 	order  []segment.Shard
+
+	end     context.CancelFunc // stops the loops below
+	running sync.WaitGroup     // retention, and the look at the topology
+	over    chan struct{}      // closed at the end of the epoch
+	aside   asideWeight
 }
 
 // Open takes every shard of o.Shards: recovers its directory, resumes the chain or
@@ -44,7 +50,7 @@ func Open(ctx context.Context, o Options) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{opts: o, shards: make(map[segment.Shard]*shardLog), order: o.Shards}
+	w := &Writer{opts: o, shards: make(map[segment.Shard]*shardLog), order: o.Shards, over: make(chan struct{})}
 	var g errgroup.Group // no shared cancel: a half-made fence of one shard is not another's fault
 	owned := make([]bool, len(fit))
 	for i, s := range fit {
@@ -63,13 +69,24 @@ func Open(ctx context.Context, o Options) (*Writer, error) {
 	if err != nil {
 		return nil, errors.Join(err, w.each(func(s *shardLog) error { return s.giveBack(ctx) }))
 	}
+	w.serve()
 	return w, nil
+}
+
+// serve starts what all shards share.
+func (w *Writer) serve() {
+	ctx, end := context.WithCancel(context.Background())
+	w.end = end
+	for _, loop := range []func(context.Context){w.retainLoop, w.watchLoop} {
+		w.running.Go(func() { loop(ctx) })
+	}
+	w.running.Go(func() { reconcileEnded(ctx, w.opts) })
 }
 
 // openAll recovers every shard's directory; all fit, or none is left open.
 func openAll(ctx context.Context, o Options, b absorb.Bucket) ([]*shardLog, error) {
 	opened := make([]*shardLog, len(o.Shards))
-	turns := make(chan struct{}, o.Config.Publishing)
+	turns := sharedTurns{make(chan struct{}, o.Config.Publishing), make(chan struct{}, hydrateAtOnce)}
 	var g errgroup.Group
 	for i, shard := range o.Shards {
 		g.Go(func() (err error) {
@@ -83,7 +100,7 @@ func openAll(ctx context.Context, o Options, b absorb.Bucket) ([]*shardLog, erro
 	}
 	for _, s := range opened {
 		if s != nil {
-			err = errors.Join(err, s.wal.Close())
+			err = errors.Join(err, s.closeLog())
 		}
 	}
 	return nil, err
@@ -165,16 +182,27 @@ func (w *Writer) Status() []ShardStatus {
 	return out
 }
 
-// Ready is nil while every shard takes rows.
+// Ready is nil while every shard takes rows, and what was set aside is within its cap
+// (*QuarantineError).
 func (w *Writer) Ready() error {
-	return w.each(func(s *shardLog) error { return s.refusal() })
+	return errors.Join(w.each(func(s *shardLog) error { return s.refusal() }), w.quarantineRefusal())
 }
 
 // Close ends the writer as on SIGTERM: no more appends, then seal, publish, absorb,
 // release. It is bounded by ctx; what could not be published stays in the
 // directories and is told as a *LeftError. The second Close does nothing.
 func (w *Writer) Close(ctx context.Context) error {
+	w.stopLoops()
 	return w.each(func(s *shardLog) error { return s.close(ctx) })
+}
+
+// stopLoops ends what is done beside serving, and may wait on a bucket that is away.
+func (w *Writer) stopLoops() {
+	w.end()
+	for _, s := range w.shards {
+		s.endHydrate()
+	}
+	w.running.Wait()
 }
 
 // each runs f on all shards at once and joins the errors.

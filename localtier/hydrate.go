@@ -1,0 +1,301 @@
+package localtier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/strandline/strandline/absorb"
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/localtier/wal"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// Hydrate (03 §3 step 5) brings slots of the chain back as the segment files that they
+// were made of, behind serving: a crash anywhere leaves whole files, or .tmp ones that
+// the log removes when it is opened, and the next start goes on. What cannot be had stays
+// the bucket's to serve.
+
+// hydrateAtOnce is how many slots a writer restores at a time: each holds up to 64 MiB of
+// raw chunks in memory.
+const hydrateAtOnce = 2
+
+// hydrateWindow is how much of a slot one GET asks for: chunks are many and small where
+// streams are.
+const hydrateWindow = 16 << 20
+
+// hydrateCount is what status shows.
+type hydrateCount struct {
+	mu          sync.Mutex
+	done, total int
+}
+
+func (c *hydrateCount) begin(total int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total = c.done + total
+}
+
+func (c *hydrateCount) one() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done++
+}
+
+// end forgets what was trimmed, or does not fit this disk.
+func (c *hydrateCount) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total = c.done
+}
+
+func (c *hydrateCount) read() (done, total int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.done, c.total
+}
+
+// hydrate runs until all that is wanted is here. Failures are tried again: the shard
+// serves meanwhile.
+func (s *shardLog) hydrate(ctx context.Context) {
+	for tries := 0; ; tries++ {
+		err := s.hydrateOnce(ctx)
+		switch {
+		case err == nil:
+			s.hydrated.end()
+			return
+		case ctx.Err() != nil, errors.Is(err, errCut), errors.Is(err, wal.ErrClosed), s.stoppedBy() != nil:
+			return
+		}
+		s.note("hydrate", err)
+		if !pause(ctx, backoff(s.cfg, tries)) {
+			return
+		}
+	}
+}
+
+// hydrateOnce restores what is wanted and not here, newest first: what is local then has
+// no gap that a reader meets, and what a trim takes meanwhile is the rest.
+func (s *shardLog) hydrateOnce(ctx context.Context) error {
+	wanted, err := s.wanted(ctx)
+	if err != nil || len(wanted) == 0 {
+		return err
+	}
+	s.hydrated.begin(len(wanted))
+	var end hydrateEnd
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(hydrateAtOnce)
+	for _, slot := range wanted {
+		g.Go(func() error {
+			if end.passed(slot.ID) || gctx.Err() != nil || s.pressed() {
+				return context.Cause(gctx)
+			}
+			return s.restoreOne(gctx, slot, &end)
+		})
+	}
+	return g.Wait()
+}
+
+// hydrateEnd is the newest position that was found trimmed: those before it are, too.
+type hydrateEnd struct {
+	mu sync.Mutex
+	at segment.ID
+}
+
+func (e *hydrateEnd) passed(id segment.ID) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return id <= e.at
+}
+
+func (e *hydrateEnd) reached(id segment.ID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.at = max(e.at, id)
+}
+
+// wanted lists the standing slots to bring back, newest first.
+func (s *shardLog) wanted(ctx context.Context) ([]catalog.SlotRow, error) {
+	row := s.chainRow()
+	from := s.hydrateFrom(row)
+	if from >= row.NextSeq {
+		return nil, nil
+	}
+	here := make(map[segment.UUID]bool)
+	for _, seg := range s.wal.Sealed() {
+		here[seg.UUID] = true
+	}
+	var out []catalog.SlotRow
+	for at := max(1, row.Trimmed, row.WatermarkSegment+1); at < row.AbsorbedEnd; {
+		page, err := s.catalog.Slots(ctx, s.chain, at, slotPage)
+		if err != nil {
+			return nil, fmt.Errorf("read the slots: %w", err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, r := range page {
+			if r.ID < row.AbsorbedEnd && !r.Void && r.Next > max(from, r.First) && !here[r.UUID] {
+				out = append(out, r)
+			}
+		}
+		at = page[len(page)-1].ID + 1
+	}
+	slices.Reverse(out)
+	return s.fit(out), nil
+}
+
+// hydrateFrom is the first seq that is wanted here.
+func (s *shardLog) hydrateFrom(row catalog.ChainRow) segment.Seq {
+	if s.cfg.HydrateAll {
+		return row.WatermarkSeq + 1
+	}
+	slowest := catalog.SlowestCursor(s.carried.consumers())
+	if !slowest.OK {
+		return math.MaxInt64
+	}
+	return max(slowest.Seq, row.WatermarkSeq) + 1
+}
+
+// fit cuts what housekeeping would unlink again at once.
+func (s *shardLog) fit(slots []catalog.SlotRow) []catalog.SlotRow {
+	if s.cfg.HydrateAll {
+		return slots
+	}
+	left := s.cfg.ConsumerHoldMax
+	for i := range slots {
+		if left -= slots[i].Bytes; left < 0 {
+			return slots[:i]
+		}
+	}
+	return slots
+}
+
+// restoreOne brings one slot back. A slot that is damaged is told, and left to fsck.
+func (s *shardLog) restoreOne(ctx context.Context, slot catalog.SlotRow, end *hydrateEnd) error {
+	select {
+	case s.fetch <- struct{}{}:
+		defer func() { <-s.fetch }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	err := s.adoptSlot(ctx, slot)
+	switch {
+	case errors.Is(err, objstore.ErrNotFound):
+		end.reached(slot.ID) // trimmed meanwhile
+		return nil
+	case errors.Is(err, wal.ErrOrder):
+		// Given up, or adopted, since it was planned.
+		s.log.Info("slot is not wanted here any more", "chain", s.chain.String(), "position", slot.ID, "reason", err)
+		return nil
+	case segment.IsStructural(err), errors.Is(err, absorb.ErrStructural):
+		s.log.Error("slot cannot be restored", "chain", s.chain.String(), "position", slot.ID, "error", err)
+		return s.catalog.Audit(ctx, "damage", segment.SlotKey(s.chain, slot.ID), err.Error())
+	}
+	return err
+}
+
+// adoptSlot restores a slot's segment file into the log's directory.
+func (s *shardLog) adoptSlot(ctx context.Context, slot catalog.SlotRow) error {
+	found, err := absorb.Read(ctx, s.bucket, s.chain, slot.ID)
+	if err != nil {
+		return err
+	}
+	if got := found.Footer.Slot; got.UUID != slot.UUID || got.Digest != slot.Digest {
+		return &segment.CorruptionError{
+			File: found.Key, Segment: slot.ID, UUID: got.UUID,
+			Reason: fmt.Sprintf("it holds segment %s (digest %016x), %s (%016x) was absorbed", got.UUID, got.Digest, slot.UUID, slot.Digest),
+		}
+	}
+	chunks := slotChunks{ctx: ctx, store: s.bucket.Set.First(), key: found.Key, footer: found.Footer}
+	start, err := chunks.start()
+	if err != nil {
+		return segment.InFile(err, found.Key, slot.ID)
+	}
+	// The file bears the id that it was opened with; a void slot since makes the position
+	// a higher one.
+	err = s.wal.Adopt(ctx, start.ID, slot.UUID, func(f wal.File) error {
+		if err := segment.RestoreSegment(found.Footer, chunks.raw, f); err != nil {
+			return segment.InFile(err, found.Key, slot.ID)
+		}
+		return s.at(StepFetched)
+	})
+	if err != nil {
+		return err
+	}
+	for _, seg := range s.wal.Sealed() {
+		if seg.ID == start.ID {
+			s.index.adopt(seg)
+		}
+	}
+	s.hydrated.one()
+	return s.at(StepHydrated)
+}
+
+// slotChunks reads a slot's chunks, many at a time.
+type slotChunks struct {
+	ctx    context.Context // of one restore
+	store  *objstore.Store
+	key    string
+	footer *segment.Footer
+	from   int64 // of window in the object
+	window []byte
+}
+
+// raw is the raw bytes of chunk i, the caller's to keep.
+func (c *slotChunks) raw(i int) ([]byte, error) {
+	chunk := &c.footer.Chunks[i]
+	if chunk.Offset < c.from || chunk.End() > c.from+int64(len(c.window)) {
+		if err := c.read(i); err != nil {
+			return nil, err
+		}
+	}
+	stored := c.window[chunk.Offset-c.from:][:chunk.Stored]
+	raw, err := segment.DecodeChunk(chunk, stored)
+	if err == nil && chunk.Codec == segment.CodecNone {
+		raw = slices.Clone(raw) // it is a part of the window
+	}
+	return raw, err
+}
+
+// read fills the window with chunk i and as many after it as fit.
+func (c *slotChunks) read(i int) error {
+	first, end := &c.footer.Chunks[i], c.footer.Chunks[i].End()
+	for _, next := range c.footer.Chunks[i+1:] {
+		if next.End()-first.Offset > hydrateWindow {
+			break
+		}
+		end = next.End()
+	}
+	window, _, err := c.store.ReadRange(c.ctx, c.key, first.Offset, end-first.Offset)
+	if err != nil {
+		return fmt.Errorf("read the chunks of %s: %w", c.key, err)
+	}
+	c.from, c.window = first.Offset, window
+	return nil
+}
+
+// start is the segment's SegmentStart: the first frame of the first chunk.
+func (c *slotChunks) start() (segment.Start, error) {
+	raw, err := c.raw(0)
+	if err != nil {
+		return segment.Start{}, err
+	}
+	if len(raw) < segment.HeaderBytes {
+		return segment.Start{}, &segment.CorruptionError{Reason: fmt.Sprintf("the first chunk has %d bytes", len(raw))}
+	}
+	f, _, err := segment.ParseChunkFrame(raw[segment.HeaderBytes:])
+	if err != nil {
+		return segment.Start{}, err
+	}
+	if f.Kind != segment.KindStart {
+		return segment.Start{}, &segment.CorruptionError{Offset: segment.HeaderBytes, Reason: fmt.Sprintf("the first frame is a %s", f.Kind)}
+	}
+	return segment.DecodeStart(f.Payload)
+}

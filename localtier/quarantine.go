@@ -1,0 +1,368 @@
+package localtier
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/strandline/strandline/localtier/wal"
+	"github.com/strandline/strandline/segment"
+)
+
+// quarantineDir holds, beside the shard directories, those that did not continue
+// their chain: <chain>.<writer uuid>.<n>. Nothing in it that may hold a row which the
+// chain does not have is ever deleted by us.
+const quarantineDir = "quarantine"
+
+// verdictFile says what of a quarantined directory the chain does not have. It is the
+// commit point of the judgement (judgeAside): a segment that it does not list was
+// proven absorbed and may go, at once or at the next look; one that it lists stays.
+// Without it nobody knows yet which rows are in the chain, so none is salvaged.
+const verdictFile = "quarantine.json"
+
+// maxVerdict bounds a verdict: some hundred bytes for each segment that is left.
+const maxVerdict = 64 << 20
+
+// Quarantine is a shard directory that was set aside.
+type Quarantine struct {
+	Dir      string
+	Chain    segment.Chain
+	Writer   segment.UUID
+	Segments int    // with rows that the chain does not have; while unjudged, all
+	Rows     uint64 // in them
+	Bytes    int64
+	Since    time.Time // of the verdict; zero while unjudged
+	// Judged: it is known which rows are in the chain. The next start of a writer on
+	// this directory finds it out, once the chain has an owner again.
+	Judged bool
+	// Salvaged: all of its rows were appended again (Salvage).
+	Salvaged bool
+	// Damage is why it could not be looked through; empty if it could.
+	Damage string
+}
+
+// verdict is the content of verdictFile.
+type verdict struct {
+	Version int          `json:"version"`
+	ID      segment.UUID `json:"id"` // of this verdict: the producer that salvages
+	Since   time.Time    `json:"since"`
+	Left    []leftOver   `json:"left"`
+}
+
+const verdictVersion = 1
+
+// leftOver is a segment with rows that the chain does not have. Only its first Bytes are
+// valid: the newest one may have been open.
+type leftOver struct {
+	ID    segment.ID   `json:"segment"`
+	UUID  segment.UUID `json:"uuid"`
+	Base  segment.Seq  `json:"base"`
+	Next  segment.Seq  `json:"next"`
+	Term  segment.Term `json:"term"`
+	Bytes int64        `json:"bytes"`
+}
+
+// ListQuarantine lists what was set aside under dir, which is Options.Dir. It changes
+// nothing and may run beside a writer.
+func ListQuarantine(ctx context.Context, dir string) ([]Quarantine, error) {
+	return listQuarantine(ctx, wal.OSFS(false), dir)
+}
+
+func listQuarantine(ctx context.Context, fsys wal.FS, dir string) ([]Quarantine, error) {
+	entries, err := aside(fsys, dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []Quarantine
+	for _, q := range entries {
+		if err := ctx.Err(); err != nil {
+			return out, context.Cause(ctx)
+		}
+		if err := describe(ctx, fsys, &q); errors.Is(err, fs.ErrNotExist) {
+			continue // removed meanwhile
+		} else if err != nil {
+			q.Damage = err.Error()
+		}
+		out = append(out, q)
+	}
+	return out, nil
+}
+
+// aside names the quarantined directories, without looking into them.
+func aside(fsys wal.FS, dir string) ([]Quarantine, error) {
+	root := filepath.Join(dir, quarantineDir)
+	names, err := fsys.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list what is in quarantine: %w", err)
+	}
+	slices.Sort(names)
+	var out []Quarantine
+	for _, name := range names {
+		if q, ok := parseAside(name); ok {
+			q.Dir = filepath.Join(root, name)
+			out = append(out, q)
+		}
+	}
+	return out, nil
+}
+
+func asideName(c segment.Chain, writer segment.UUID, n int) string {
+	return fmt.Sprintf("%s.%s.%d", c, writer, n)
+}
+
+// parseAside is the inverse of asideName; other names are not ours.
+func parseAside(name string) (q Quarantine, ok bool) {
+	parts := strings.Split(name, ".")
+	if len(parts) != 4 {
+		return q, false
+	}
+	chain, ok := parseChain(parts[0] + "." + parts[1])
+	writer, err := uuid.Parse(parts[2])
+	n, nerr := strconv.Atoi(parts[3])
+	if !ok || err != nil || nerr != nil || asideName(chain, writer, n) != name {
+		return q, false
+	}
+	return Quarantine{Chain: chain, Writer: writer}, true
+}
+
+// parseChain reads a chain out of the name of its shard directory.
+func parseChain(name string) (c segment.Chain, ok bool) {
+	var b [8]byte
+	digits := strings.Replace(name, ".", "", 1)
+	if n, err := hex.Decode(b[:], []byte(digits)); err != nil || n != len(b) || len(digits) != 16 {
+		return c, false
+	}
+	for _, x := range b[:4] {
+		c.Epoch = c.Epoch<<8 | segment.Epoch(x)
+	}
+	for _, x := range b[4:] {
+		c.Shard = c.Shard<<8 | segment.Shard(x)
+	}
+	return c, c.String() == name
+}
+
+// describe looks into a quarantined directory.
+func describe(ctx context.Context, fsys wal.FS, q *Quarantine) error {
+	v, err := readVerdict(fsys, q.Dir)
+	if err != nil {
+		return err
+	}
+	var left []leftOver
+	if v != nil {
+		q.Judged, q.Since, left = true, v.Since, v.Left
+		p, err := readProgress(fsys, q.Dir)
+		if err != nil {
+			return err
+		}
+		q.Salvaged = p.Done && p.Verdict == v.ID
+	} else if _, left, err = survey(ctx, fsys, q.Dir); err != nil {
+		return err
+	}
+	for _, l := range left {
+		q.Segments++
+		q.Rows += uint64(l.Next - l.Base)
+		q.Bytes += l.Bytes
+	}
+	return nil
+}
+
+// survey judges a directory's segments as their owner would, and changes nothing.
+func survey(ctx context.Context, fsys wal.FS, dir string) (segment.UUID, []leftOver, error) {
+	log, err := wal.OpenReadOnly(ctx, dir, wal.Config{FS: fsys}, nil)
+	if err != nil {
+		return segment.UUID{}, nil, err
+	}
+	var out []leftOver
+	for _, s := range log.Sealed() {
+		out = append(out, leftOver{ID: s.ID, UUID: s.UUID, Base: s.Base, Next: s.Next, Term: s.Term, Bytes: s.Bytes})
+	}
+	if st := log.State(); st.Open {
+		out = append(out, leftOver{
+			ID: st.Segment, UUID: st.UUID, Base: st.Start.Base, Next: st.DurableNext, Term: st.Start.Term, Bytes: st.Durable.Byte,
+		})
+	}
+	return log.Identity().Writer, out, nil
+}
+
+// readVerdict is nil while there is none.
+func readVerdict(fsys wal.FS, dir string) (*verdict, error) {
+	path := filepath.Join(dir, verdictFile)
+	b, err := wal.ReadFile(fsys, path, maxVerdict)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &verdict{}
+	if err := json.Unmarshal(b, v); err != nil {
+		return nil, &segment.CorruptionError{File: path, Reason: err.Error()}
+	}
+	if v.Version != verdictVersion || v.ID == uuid.Nil {
+		return nil, &segment.CorruptionError{File: path, Reason: fmt.Sprintf("version %d, id %s; this build knows version %d", v.Version, v.ID, verdictVersion)}
+	}
+	return v, nil
+}
+
+// RemoveQuarantine gives up what lies in a quarantined directory.
+func RemoveQuarantine(ctx context.Context, q Quarantine) error {
+	return removeAside(ctx, wal.OSFS(false), q)
+}
+
+// removedPrefix marks a quarantined directory that is being removed.
+const removedPrefix = "removed."
+
+// removeAside takes the directory's lock, so that nobody salvages from it meanwhile.
+func removeAside(ctx context.Context, fsys wal.FS, q Quarantine) error {
+	root, name := filepath.Split(filepath.Clean(q.Dir))
+	root = filepath.Clean(root)
+	if _, ok := parseAside(name); !ok || filepath.Base(root) != quarantineDir {
+		return fmt.Errorf("%w: %s is no quarantined directory: give one that `strandline quarantine ls` shows", ErrInvalid, q.Dir)
+	}
+	lock, err := lockAside(fsys, q.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // its file is gone
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	// As a whole: half of a directory would be taken for a damaged one.
+	gone := filepath.Join(root, removedPrefix+name)
+	if err := fsys.Rename(q.Dir, gone); err != nil {
+		return fmt.Errorf("remove %s: %w", q.Dir, err)
+	}
+	// A crash here, or a failure below, leaves files that nobody lists any more: the
+	// next start of a writer removes the rest (sweepRemoved).
+	return errors.Join(fsys.SyncDir(root), removeTree(fsys, gone), fsys.SyncDir(root))
+}
+
+// sweepRemoved ends removals that were cut.
+func sweepRemoved(fsys wal.FS, dir string) error {
+	root := filepath.Join(dir, quarantineDir)
+	names, err := fsys.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, name := range names {
+		if rest, ok := strings.CutPrefix(name, removedPrefix); ok {
+			if _, ok := parseAside(rest); ok {
+				errs = append(errs, removeTree(fsys, filepath.Join(root, name)))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lockAside takes the one lock of a quarantined directory: its LOCK file's, which an
+// owner that is still alive holds.
+func lockAside(fsys wal.FS, dir string) (io.Closer, error) {
+	if _, err := fsys.ReadDir(dir); err != nil {
+		return nil, err // the lock is not to make the directory's file anew
+	}
+	return fsys.Lock(filepath.Join(dir, segment.LockFile))
+}
+
+// removeTree removes a directory with all that is in it.
+func removeTree(fsys wal.FS, dir string) error {
+	names, err := fsys.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		err := fsys.Remove(path)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if terr := removeTree(fsys, path); terr != nil {
+			return errors.Join(err, terr)
+		}
+	}
+	return fsys.Remove(dir)
+}
+
+// asideBytes is how much lies in quarantine, whatever it is.
+func asideBytes(fsys wal.FS, dir string) (total int64, err error) {
+	entries, err := aside(fsys, dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, q := range entries {
+		names, err := fsys.ReadDir(q.Dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		for _, name := range names {
+			if _, ok := segment.ParseFileName(name); !ok {
+				continue
+			}
+			n, err := fileSize(fsys, filepath.Join(q.Dir, name))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return 0, err
+			}
+			total += n
+		}
+	}
+	return total, nil
+}
+
+func fileSize(fsys wal.FS, path string) (_ int64, err error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	return info.Size, err
+}
+
+// asideWeight remembers how much lies in quarantine: Ready is asked often.
+type asideWeight struct {
+	mu    sync.Mutex
+	asked time.Time
+	bytes int64
+}
+
+// asideEvery is how long an answer is good for.
+const asideEvery = 5 * time.Second
+
+// quarantineRefusal says that more was set aside than a person should leave there.
+func (w *Writer) quarantineRefusal() error {
+	a := &w.aside
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now := w.opts.Now(); a.asked.IsZero() || now.Sub(a.asked) >= asideEvery {
+		n, err := asideBytes(w.opts.fs(), w.opts.Dir)
+		if err != nil {
+			return fmt.Errorf("weigh what is in quarantine: %w", err)
+		}
+		a.asked, a.bytes = now, n
+	}
+	if a.bytes <= w.opts.Config.QuarantineMax {
+		return nil
+	}
+	return &QuarantineError{Dir: filepath.Join(w.opts.Dir, quarantineDir), Bytes: a.bytes, Max: w.opts.Config.QuarantineMax}
+}
+
+// fs is the file layer of the shard directories.
+func (o Options) fs() wal.FS { return (&shardLog{cfg: o.Config}).fs() }

@@ -1,0 +1,342 @@
+package localtier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/localtier/wal"
+	"github.com/strandline/strandline/segment"
+)
+
+// Reconcile (03 §3 step 5): a directory whose segments do not continue the chain goes to
+// quarantine as a whole, a fresh one takes the chain, and then the catalog is asked what
+// of the old one the chain has anyway.
+//
+//	setAside    close, rename to quarantine/, open a fresh directory with a new IDENTITY
+//	judgeAside  once nothing of it can enter the chain any more: the verdict, then unlink
+//	            what was proven absorbed; nothing left, no directory
+
+// errSetAside: the directory is in quarantine and a fresh one is open; look again.
+var errSetAside = errors.New("the directory was set aside")
+
+// setAside moves the shard's directory to quarantine and opens a fresh one in its place.
+// It returns errSetAside.
+func (s *shardLog) setAside(ctx context.Context, why error) error {
+	to, err := s.moveAside(ctx)
+	if err != nil {
+		return err
+	}
+	s.log.Warn("shard directory set aside", "chain", s.chain.String(), "writer", s.owner.String(), "to", to, "reason", why)
+	// A crash here leaves no directory: the next start makes one, empty, and acquires.
+	if err := s.at(StepSetAside); err != nil {
+		return err
+	}
+	s.index = index{}
+	s.term = 0
+	if err := s.recover(ctx); err != nil {
+		return fmt.Errorf("open a fresh directory: %w", err)
+	}
+	return errSetAside
+}
+
+// moveAside renames the directory as a whole, so that it is in quarantine or in its place,
+// never in both or half. It closes the log.
+func (s *shardLog) moveAside(ctx context.Context) (to string, err error) {
+	s.abortLeftovers(ctx) // what cannot be aborted now, the auditor's sweep finds
+	before, err := s.segmentFiles()
+	if err != nil {
+		return "", err
+	}
+	log := s.wal
+	s.wal = nil
+	if err := log.Close(); err != nil {
+		return "", fmt.Errorf("close the log before it is set aside: %w", err)
+	}
+	// The log's lock went with it. Whoever takes the directory in this gap keeps it, and
+	// whoever had it meanwhile may have changed what was decided on.
+	lock, err := s.fs().Lock(filepath.Join(s.dir, segment.LockFile))
+	if err != nil {
+		return "", err
+	}
+	// Its file moves along, so from the rename on it locks nothing that others open. BUG: a
+	// process that opened the LOCK file before the rename and locks it after this one has
+	// closed it believes that the fresh directory is locked by it; wal's lock would have to
+	// look again, once it has it, whether its file still stands there.
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if after, err := s.segmentFiles(); err != nil || !slices.Equal(before, after) {
+		return "", s.refuse(wal.ErrLocked, err, "another process had the directory a moment ago: start again")
+	}
+	root := filepath.Join(filepath.Dir(s.dir), quarantineDir)
+	if err := s.fs().MkdirAll(root); err != nil {
+		return "", fmt.Errorf("make the quarantine: %w", err)
+	}
+	if to, err = s.freeName(root); err != nil {
+		return "", err
+	}
+	// A crash before this leaves the directory as it was found, and the same decision.
+	if err := s.fs().Rename(s.dir, to); err != nil {
+		return "", fmt.Errorf("set %s aside: %w; move it aside by hand to keep its rows, and start with an empty one", s.dir, err)
+	}
+	// A power cut here may show it at either place, whole: files are reached by one name.
+	return to, errors.Join(s.fs().SyncDir(root), s.fs().SyncDir(filepath.Dir(s.dir)))
+}
+
+// fileOf is a file's name and size.
+type fileOf struct {
+	name string
+	size int64
+}
+
+func (s *shardLog) segmentFiles() ([]fileOf, error) {
+	names, err := s.fs().ReadDir(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []fileOf
+	for _, name := range names {
+		if _, ok := segment.ParseFileName(name); !ok {
+			continue
+		}
+		size, err := fileSize(s.fs(), filepath.Join(s.dir, name))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, fileOf{name, size})
+	}
+	slices.SortFunc(out, func(a, b fileOf) int { return strings.Compare(a.name, b.name) })
+	return out, nil
+}
+
+// freeName is the first name in quarantine that is not taken. Renaming puts a directory
+// in the place of an empty one, so a name is never used twice.
+func (s *shardLog) freeName(root string) (string, error) {
+	names, err := s.fs().ReadDir(root)
+	if err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		name := asideName(s.chain, s.owner, n)
+		if !slices.Contains(names, name) && !slices.Contains(names, removedPrefix+name) {
+			return filepath.Join(root, name), nil
+		}
+	}
+}
+
+// leaveClosed is what a writer does with a chain that has ended: set aside what it has.
+func (s *shardLog) leaveClosed(ctx context.Context, row catalog.ChainRow) error {
+	closed := s.refuse(ErrChainClosed, nil, "its epoch is over: write to the open one (`strandline topology show`)")
+	if s.wal.State().Segment == 0 {
+		return closed
+	}
+	to, err := s.moveAside(ctx)
+	if err != nil {
+		return errors.Join(closed, err)
+	}
+	s.log.Info("directory of an ended chain set aside", "chain", s.chain.String(), "to", to, "term", row.Term)
+	// A crash here leaves it unjudged: the next start of any epoch judges it.
+	if err := s.at(StepSetAside); err != nil {
+		return errors.Join(closed, err)
+	}
+	return errors.Join(closed, s.judgeAside(ctx))
+}
+
+// judgeAside judges what lies in quarantine of this chain, and ends removals that were cut.
+func (s *shardLog) judgeAside(ctx context.Context) error {
+	dir := filepath.Dir(s.dir)
+	if err := sweepRemoved(s.fs(), dir); err != nil {
+		s.log.Warn("what was removed from quarantine still takes room", "dir", dir, "error", err)
+	}
+	entries, err := aside(s.fs(), dir)
+	if err != nil {
+		return err
+	}
+	for _, q := range entries {
+		if q.Chain != s.chain {
+			continue
+		}
+		err := s.judgeOne(ctx, q)
+		var locked *wal.LockedError
+		switch {
+		case errors.As(err, &locked), errors.Is(err, fs.ErrNotExist):
+			// Its owner still dies, or somebody salvages from it or removed it.
+			s.log.Info("quarantined directory is in use", "dir", q.Dir, "error", err)
+		case segment.IsStructural(err):
+			// A person has to look; the chain goes on without it.
+			s.log.Error("quarantined directory is damaged", "dir", q.Dir, "error", err)
+			if aerr := s.catalog.Audit(ctx, "corruption", q.Dir, err.Error()); aerr != nil {
+				return errors.Join(err, aerr)
+			}
+		case err != nil:
+			return fmt.Errorf("judge %s: %w", q.Dir, err)
+		}
+	}
+	return nil
+}
+
+// judgeOne finds out what of a quarantined directory the chain does not have.
+func (s *shardLog) judgeOne(ctx context.Context, q Quarantine) error {
+	lock, err := lockAside(s.fs(), q.Dir)
+	if err != nil {
+		return err
+	}
+	v, err := s.verdictOf(ctx, q)
+	if err == nil && v != nil {
+		err = s.unlinkProven(q, v)
+	}
+	if err = errors.Join(err, lock.Close()); err != nil || v == nil || len(v.Left) > 0 {
+		return err
+	}
+	return removeAside(ctx, s.fs(), q)
+}
+
+// verdictOf is the standing verdict, or a new one. It is nil while it is too soon.
+func (s *shardLog) verdictOf(ctx context.Context, q Quarantine) (*verdict, error) {
+	v, err := readVerdict(s.fs(), q.Dir)
+	if err != nil || v != nil {
+		return v, err
+	}
+	writer, all, err := survey(ctx, s.fs(), q.Dir)
+	if err != nil {
+		return nil, err
+	}
+	row, err := s.catalog.Chain(ctx, s.chain)
+	if err != nil {
+		return nil, fmt.Errorf("read the chain row: %w", err)
+	}
+	// Until a later term has a slot in the chain, one of these may still enter it: a PUT
+	// that was on its way, absorbed by whoever finds it.
+	if n := len(all); n > 0 && !row.Closed && row.LastTerm <= all[n-1].Term {
+		return nil, nil
+	}
+	absorbed, err := s.proof(ctx, writer, all)
+	if err != nil {
+		return nil, err
+	}
+	v = &verdict{Version: verdictVersion, ID: uuid.New(), Since: s.now().UTC(), Left: leftOvers(all, absorbed)}
+	if err := s.auditAside(ctx, q, v); err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	// A crash before this: the same again, with a second audit record. After it: the
+	// verdict stands, and what it does not list is unlinked at the next start.
+	if err := wal.ReplaceFile(s.fs(), filepath.Join(q.Dir, verdictFile), b); err != nil {
+		return nil, fmt.Errorf("write the verdict: %w", err)
+	}
+	return v, s.at(StepJudged)
+}
+
+// leftOvers is the decision what stays: the segments with rows from the first on that is
+// not proven absorbed. Slots enter a chain in order, so behind that one nothing is: what
+// would prove otherwise is a mistake, and kept.
+func leftOvers(all []leftOver, absorbed func(leftOver) bool) []leftOver {
+	n := 0
+	for n < len(all) && absorbed(all[n]) {
+		n++
+	}
+	out := []leftOver{}
+	for _, l := range all[n:] {
+		if l.Next > l.Base {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// slotPage is how many slot rows are read at a time.
+const slotPage = 1000
+
+// proof says which segments of a writer the chain has, by the catalog alone: a slot row
+// of that segment with as many rows, or, once that is gone, the term table. A segment of
+// which the directory holds more rows than the slot had is not proven.
+func (s *shardLog) proof(ctx context.Context, writer segment.UUID, all []leftOver) (func(leftOver) bool, error) {
+	terms, err := s.catalog.Terms(ctx, s.chain)
+	if err != nil {
+		return nil, fmt.Errorf("read the terms: %w", err)
+	}
+	last := make(map[segment.Term]segment.Seq)
+	for _, t := range terms {
+		if t.Owner == writer && t.First != 0 {
+			last[t.Term] = t.LastSeq
+		}
+	}
+	slots := make(map[segment.UUID]catalog.SlotRow)
+	for _, l := range all {
+		slots[l.UUID] = catalog.SlotRow{}
+	}
+	// Positions never lie below the local id, which the segment had from its chain.
+	for from := segment.ID(1); len(all) > 0; {
+		page, err := s.catalog.Slots(ctx, s.chain, max(from, all[0].ID), slotPage)
+		if err != nil {
+			return nil, fmt.Errorf("read the slots: %w", err)
+		}
+		for _, r := range page {
+			if _, ours := slots[r.UUID]; ours && !r.Void {
+				slots[r.UUID] = r
+			}
+		}
+		if len(page) < slotPage {
+			break
+		}
+		from = page[len(page)-1].ID + 1
+	}
+	return func(l leftOver) bool {
+		if r := slots[l.UUID]; r.ID != 0 {
+			return r.First == l.Base && r.Next >= l.Next
+		}
+		seq, ok := last[l.Term]
+		return ok && seq+1 >= l.Next
+	}, nil
+}
+
+// auditAside records what is left where everybody looks.
+func (s *shardLog) auditAside(ctx context.Context, q Quarantine, v *verdict) error {
+	var rows uint64
+	for _, l := range v.Left {
+		rows += uint64(l.Next - l.Base)
+	}
+	detail := fmt.Sprintf("the directory of writer %s did not continue the chain; the chain has all of its rows, and it is removed", q.Writer)
+	if rows > 0 {
+		detail = fmt.Sprintf("the directory of writer %s did not continue the chain: %d rows in %d segments, from seq %d of term %d on, never entered it and lie in %s: append them again with `strandline salvage`",
+			q.Writer, rows, len(v.Left), v.Left[0].Base, v.Left[0].Term, q.Dir)
+	}
+	if err := s.catalog.Audit(ctx, "quarantine", s.chain.String(), detail); err != nil {
+		return fmt.Errorf("record what was set aside: %w", err)
+	}
+	return nil
+}
+
+// unlinkProven unlinks the segments that the verdict does not list.
+func (s *shardLog) unlinkProven(q Quarantine, v *verdict) error {
+	names, err := s.fs().ReadDir(q.Dir)
+	if err != nil {
+		return err
+	}
+	removed := false
+	for _, name := range names {
+		id, ok := segment.ParseFileName(name)
+		if !ok || slices.ContainsFunc(v.Left, func(l leftOver) bool { return l.ID == id }) {
+			continue
+		}
+		if err := s.fs().Remove(filepath.Join(q.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("unlink a segment that the chain has: %w", err)
+		}
+		removed = true
+	}
+	if !removed {
+		return nil
+	}
+	// A crash before this brings some back: not listed, so unlinked again.
+	return s.fs().SyncDir(q.Dir)
+}
