@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/strandline/strandline/internal/httpapi"
+	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -28,15 +29,22 @@ const (
 
 func (a *app) appendCommand() *cobra.Command {
 	var server, keyField, ack string
+	var producer localtier.Producer
 	cmd := &cobra.Command{
 		Use:   "append [STREAM]",
 		Short: "Append standard input, a row a line, and print the seqs it got",
 		Long: "Rows are acknowledged when they are durable (--ack local: on the writer's disk; shared: in the bucket too).\n" +
-			"With --key-field each line is a JSON object and goes to the stream named by that field, the whole line as payload.",
+			"With --key-field each line is a JSON object and goes to the stream named by that field, the whole line as payload.\n" +
+			"With --producer the input is one append under the producer's own number: if the answer is lost, say the same again, and\n" +
+			"it is answered with what the first attempt got. The next append takes the next number.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (keyField != "") {
 				return usage("give either STREAM or --key-field; usage: %s", cmd.UseLine())
+			}
+			once := cmd.Flags().Changed("producer") || cmd.Flags().Changed("sequence")
+			if err := checkProducer(cmd, producer, keyField); once && err != nil {
+				return err
 			}
 			// Rows of many streams wait for the bucket once, at the end, not each for a
 			// slot of its own.
@@ -54,7 +62,7 @@ func (a *app) appendCommand() *cobra.Command {
 			} else if err := segment.CheckStream(args[0]); err != nil {
 				return err
 			}
-			ap := &appender{client: c, route: route, results: map[string]*appended{}}
+			ap := &appender{client: c, route: route, results: map[string]*appended{}, producer: producer}
 			err = ap.run(cmd.Context(), a)
 			if err == nil && shared {
 				if err = c.flush(cmd.Context()); err != nil {
@@ -71,7 +79,22 @@ func (a *app) appendCommand() *cobra.Command {
 	f.StringVar(&server, "server", "http://127.0.0.1:8420", "URL of the writer")
 	f.StringVar(&keyField, "key-field", "", "route NDJSON by this field")
 	f.StringVar(&ack, "ack", "", "local or shared (default: the writer's)")
+	f.StringVar(&producer.ID, "producer", "", "name of an idempotent producer; with --sequence")
+	f.Uint64Var(&producer.Sequence, "sequence", 0, "the producer's own number of this append, one more each time; with --producer")
 	return cmd
+}
+
+func checkProducer(cmd *cobra.Command, p localtier.Producer, keyField string) error {
+	switch {
+	case !cmd.Flags().Changed("producer") || !cmd.Flags().Changed("sequence"):
+		return usage("--producer and --sequence come together")
+	case keyField != "":
+		return usage("--producer numbers one append to one stream: give STREAM, not --key-field")
+	}
+	if err := segment.CheckProducer(p.ID); err != nil {
+		return usage("--producer: %w", err)
+	}
+	return nil
 }
 
 // fieldOf is the stream a line names: a string, or a number as it is written.
@@ -104,6 +127,9 @@ type appended struct {
 	First  segment.Seq   `json:"first"`
 	Last   segment.Seq   `json:"last"`
 	Rows   int64         `json:"rows"`
+	// The positions with the term whose history they belong to: cat --from takes one.
+	FirstToken string `json:"first_token,omitempty"`
+	LastToken  string `json:"last_token,omitempty"`
 }
 
 // appender reads lines and posts them in batches, in order within each stream.
@@ -113,6 +139,9 @@ type appender struct {
 	results map[string]*appended
 	pending map[string]*bytes.Buffer
 	bytes   int
+
+	// producer of an input that is one append; zero: none.
+	producer localtier.Producer
 }
 
 func (ap *appender) run(ctx context.Context, a *app) error {
@@ -129,10 +158,20 @@ func (ap *appender) run(ctx context.Context, a *app) error {
 			err = ap.add(line)
 		}
 		if err != nil {
+			if ap.producer.ID != "" {
+				return fmt.Errorf("line %d: %w", n, err)
+			}
 			// The lines before it are whole rows: they are not lost for this one.
 			return errors.Join(fmt.Errorf("line %d: %w", n, err), ap.post(ctx))
 		}
 		_ = bar.Add(len(line)) // likewise
+		if ap.producer.ID != "" {
+			// One append, or a retry could not be told from it: the server says if it is too much.
+			if ap.bytes > httpapi.MaxBodyBytes {
+				return fmt.Errorf("line %d: more than the %d bytes of one append, which an idempotent producer's has to be: split the input", n, httpapi.MaxBodyBytes)
+			}
+			continue
+		}
 		if ap.bytes >= batchBytes || in.Buffered() == 0 {
 			if err := ap.post(ctx); err != nil {
 				return err
@@ -191,7 +230,7 @@ func (ap *appender) post(ctx context.Context) error {
 	g.SetLimit(postsAtOnce)
 	for stream, buf := range ap.pending {
 		g.Go(func() error {
-			res, err := ap.client.append(ctx, stream, buf.Bytes())
+			res, err := ap.client.append(ctx, batch{stream: stream, rows: buf.Bytes(), producer: ap.producer})
 			out <- sent{stream, res, err}
 			return nil
 		})
@@ -213,10 +252,10 @@ func (ap *appender) post(ctx context.Context) error {
 func (ap *appender) record(stream string, res httpapi.Appended) {
 	r := ap.results[stream]
 	if r == nil {
-		r = &appended{Stream: stream, Epoch: res.Epoch, Shard: res.Shard, Term: res.Term, First: res.First}
+		r = &appended{Stream: stream, Epoch: res.Epoch, Shard: res.Shard, Term: res.Term, First: res.First, FirstToken: res.FirstToken}
 		ap.results[stream] = r
 	}
-	r.Term, r.Last = res.Term, res.Last
+	r.Term, r.Last, r.LastToken = res.Term, res.Last, res.LastToken
 	r.Rows += int64(res.Rows)
 }
 
@@ -245,6 +284,6 @@ func (a *app) printAppended(ap *appender, many bool) error {
 		_, err := fmt.Fprintln(a.out, "no rows")
 		return err
 	}
-	_, err := fmt.Fprintf(a.out, "%s: %s rows, seq %d to %d\n", all[0].Stream, countText(rows), all[0].First, all[0].Last)
+	_, err := fmt.Fprintf(a.out, "%s: %s rows, seq %d to %d; the last one is %s\n", all[0].Stream, countText(rows), all[0].First, all[0].Last, all[0].LastToken)
 	return err
 }

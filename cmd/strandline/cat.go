@@ -23,8 +23,9 @@ func (a *app) catCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cat STREAM",
 		Short: "Read a stream from bucket and catalog, a payload a line",
-		Long:  "Reads what is absorbed, straight from the bucket; no server is needed. --from and --to are inclusive: a seq, or EPOCH.SEQ.",
-		Args:  cobra.ExactArgs(1),
+		Long: "Reads what is absorbed, straight from the bucket; no server is needed. --from and --to are inclusive: a seq, EPOCH.SEQ, or a\n" +
+			"token like e1.t3.4711 as append prints it. --from with a token fails (exit 1) if the history went on without it.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			t, err := b.open(cmd.Context(), modeRead)
 			if err != nil {
@@ -54,7 +55,7 @@ func (a *app) catCommand() *cobra.Command {
 }
 
 // cat copies rows out. What was read before an error is printed before the error.
-func (a *app) cat(ctx context.Context, t *tier, stream string, from, to segment.Pos, ndjson bool) error {
+func (a *app) cat(ctx context.Context, t *tier, stream string, from, to place, ndjson bool) error {
 	if err := segment.CheckStream(stream); err != nil && !strings.HasPrefix(stream, "~") {
 		return err
 	}
@@ -64,7 +65,10 @@ func (a *app) cat(ctx context.Context, t *tier, stream string, from, to segment.
 	}
 	out := bufio.NewWriterSize(a.out, 256<<10)
 	enc := json.NewEncoder(out)
-	for row, err := range reader.Rows(ctx, stream, from, to) {
+	rows := httpapi.Checked(reader.Rows(ctx, stream, from.pos, to.pos), from.token, func(tok segment.Token) error {
+		return reader.Check(ctx, stream, tok)
+	})
+	for row, err := range rows {
 		if err != nil {
 			return fmt.Errorf("cat %s: %w", stream, firstOf(err, out.Flush()))
 		}
@@ -91,25 +95,51 @@ func firstOf(err, then error) error {
 // closing keeps the first error when a tier is closed on the way out.
 func closing(err error, t *tier) error { return firstOf(err, t.Close()) }
 
-// position reads SEQ or EPOCH.SEQ; empty is the zero position.
-func position(flag, text string, epoch segment.Epoch) (segment.Pos, error) {
+// place is a position that somebody typed.
+type place struct {
+	pos   segment.Pos    // zero: none was given
+	token *segment.Token // it was a token, to be held against the history
+}
+
+// position reads SEQ, EPOCH.SEQ or a token.
+func position(flag, text string, epoch segment.Epoch) (place, error) {
 	if text == "" {
-		return segment.Pos{}, nil
+		return place{}, nil
+	}
+	bad := usage("%s %q: give SEQ, EPOCH.SEQ or a token like e1.t3.4711", flag, text)
+	if strings.HasPrefix(text, "e") {
+		tok, err := segment.ParseToken(text)
+		if err != nil || tok.Seq == 0 {
+			return place{}, bad
+		}
+		return place{pos: tok.Pos(), token: &tok}, nil
 	}
 	head, tail, two := strings.Cut(text, ".")
 	seq := head
 	if two {
 		e, err := strconv.ParseUint(head, 10, 32)
 		if err != nil {
-			return segment.Pos{}, usage("%s %q: give SEQ or EPOCH.SEQ", flag, text)
+			return place{}, bad
 		}
 		epoch, seq = segment.Epoch(e), tail
 	}
 	n, err := strconv.ParseUint(seq, 10, 64)
 	if err != nil {
-		return segment.Pos{}, usage("%s %q: give SEQ or EPOCH.SEQ", flag, text)
+		return place{}, bad
 	}
-	return segment.Pos{Epoch: epoch, Seq: segment.Seq(n)}, nil
+	return place{pos: segment.Pos{Epoch: epoch, Seq: segment.Seq(n)}}, nil
+}
+
+// checkPlace refuses a token that the stream's history went on without.
+func checkPlace(ctx context.Context, t *tier, stream string, p place) error {
+	if p.token == nil {
+		return nil
+	}
+	reader, err := coldload.New(t.catalog, t.classes, coldload.Config{})
+	if err != nil {
+		return err
+	}
+	return reader.Check(ctx, stream, *p.token)
 }
 
 // latestEpoch is what a bare seq belongs to.

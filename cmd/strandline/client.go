@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,9 +14,10 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/internal/httpapi"
+	"github.com/strandline/strandline/localtier"
 )
 
-// client posts rows to a writer.
+// client talks to a writer over HTTP.
 type client struct {
 	base string
 	ack  string
@@ -28,6 +30,7 @@ type client struct {
 const (
 	refusedTries = 20
 	maxPause     = 5 * time.Second
+	maxAnswer    = 1 << 20
 )
 
 func newClient(server, ack string, log io.Writer) (*client, error) {
@@ -43,19 +46,32 @@ func newClient(server, ack string, log io.Writer) (*client, error) {
 	return &client{base: strings.TrimSuffix(server, "/"), ack: ack, http: &http.Client{Transport: transport}, log: log}, nil
 }
 
+// batch is one append call.
+type batch struct {
+	stream   string
+	kind     string // content type; empty: text/plain
+	rows     []byte
+	producer localtier.Producer
+}
+
 // append posts one batch: all of it is acknowledged, or an error says why not.
-func (c *client) append(ctx context.Context, stream string, rows []byte) (httpapi.Appended, error) {
-	target := c.base + "/v1/streams/" + escapeSegment(stream) + "/rows"
+func (c *client) append(ctx context.Context, b batch) (httpapi.Appended, error) {
+	q := url.Values{}
 	if c.ack != "" {
-		target += "?ack=" + c.ack
+		q.Set("ack", c.ack)
 	}
+	if b.producer.ID != "" {
+		q.Set("producer", b.producer.ID)
+		q.Set("sequence", strconv.FormatUint(b.producer.Sequence, 10))
+	}
+	target := c.base + "/v1/streams/" + escapeSegment(b.stream) + "/rows?" + q.Encode()
 	for try := 1; ; try++ {
-		res, refused, err := c.post(ctx, target, rows)
+		res, refused, err := c.post(ctx, target, b)
 		if refused == nil || err == nil || try == refusedTries {
 			return res, err
 		}
 		if try == 1 {
-			fmt.Fprintf(c.log, "strandline: append to %q is refused for now, trying again: %v\n", stream, err)
+			fmt.Fprintf(c.log, "strandline: append to %q is refused for now, trying again: %v\n", b.stream, err)
 		}
 		select {
 		case <-time.After(min(*refused, maxPause)):
@@ -67,23 +83,58 @@ func (c *client) append(ctx context.Context, stream string, rows []byte) (httpap
 
 // flush waits until all that the writer acknowledged is published and absorbed.
 func (c *client) flush(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/flush", nil)
+	if err := c.call(ctx, request{method: http.MethodPost, path: "/v1/flush"}, nil); err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	return nil
+}
+
+// request is one call whose answer is a document.
+type request struct {
+	method, path string
+	query        url.Values
+	body         string
+}
+
+// call sends a request and decodes its answer into out (nil: it is dropped).
+func (c *client) call(ctx context.Context, r request, out any) error {
+	resp, err := c.open(ctx, r)
 	if err != nil {
 		return err
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return &exitError{code: exitUnavailable, err: fmt.Errorf("flush: %w", err)}
-	}
 	defer func() { _ = resp.Body.Close() }() // read to its end
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return &exitError{code: exitUnavailable, err: fmt.Errorf("flush: %w", err)}
+		return &exitError{code: exitUnavailable, err: fmt.Errorf("the answer was cut: %w", err)}
 	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("flush: %w", problemError(resp.StatusCode, body))
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(body, out); err != nil {
+		return fmt.Errorf("the answer of %s is no JSON: %w", c.base, err)
 	}
 	return nil
+}
+
+// open sends a request and returns an answer that is no refusal, its body unread.
+func (c *client) open(ctx context.Context, r request) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path+"?"+r.query.Encode(), strings.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, &exitError{code: exitUnavailable, err: fmt.Errorf("%w; is strandline up or writer running there?", err)}
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer func() { _ = resp.Body.Close() }() // it is a refusal already
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, &exitError{code: exitUnavailable, err: fmt.Errorf("the answer was cut: %w", err)}
+	}
+	return nil, problemError(resp.StatusCode, body)
 }
 
 // escapeSegment keeps a name within one path segment, dots included.
@@ -93,18 +144,22 @@ func escapeSegment(name string) string {
 
 // post sends once. refused is set if the answer says that nothing was written and
 // when to come back.
-func (c *client) post(ctx context.Context, target string, rows []byte) (res httpapi.Appended, refused *time.Duration, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(rows))
+func (c *client) post(ctx context.Context, target string, b batch) (res httpapi.Appended, refused *time.Duration, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(b.rows))
 	if err != nil {
 		return res, nil, err
 	}
-	req.Header.Set("Content-Type", "text/plain")
+	kind := b.kind
+	if kind == "" {
+		kind = "text/plain"
+	}
+	req.Header.Set("Content-Type", kind)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return res, nil, &exitError{code: exitUnavailable, err: fmt.Errorf("%w; is strandline up running there?", err)}
 	}
 	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return res, nil, &exitError{code: exitUnavailable, err: fmt.Errorf("the answer was cut; the rows may have been appended: %w", err)}
 	}
@@ -136,23 +191,43 @@ var exitOfCode = map[string]int{
 	"fenced": exitFenced, "corrupt": exitDamage, "lost": exitDamage, "halted": exitDamage,
 	"backpressure": exitUnavailable, "lease-lost": exitUnavailable, "closing": exitUnavailable, "busy": exitUnavailable,
 	"poisoned": exitUnavailable, "catalog-unavailable": exitUnavailable, "store-unavailable": exitUnavailable,
+	"epoch-over": exitUnavailable,
 }
 
-func problemError(status int, body []byte) error {
-	var p struct{ Code, Title, Detail, Owner string }
-	if json.Unmarshal(body, &p) != nil || p.Code == "" {
-		return fmt.Errorf("the server answered %d: %.200q", status, body)
-	}
+// problemOf is a refusal as it was sent.
+type problemOf struct {
+	Code, Title, Detail, Owner string
+	Expect                     *uint64
+}
+
+func (p *problemOf) Error() string {
 	text := p.Detail
 	if text == "" {
 		text = p.Title
 	}
-	if p.Owner != "" {
+	if p.Owner != "" && !strings.Contains(text, p.Owner) {
 		text += "; its owner is " + p.Owner
+	}
+	return fmt.Sprintf("%s (%s)", text, p.Code)
+}
+
+func problemError(status int, body []byte) error {
+	p := &problemOf{}
+	if json.Unmarshal(body, p) != nil || p.Code == "" {
+		return fmt.Errorf("the server answered %d: %.200q", status, body)
 	}
 	code, ok := exitOfCode[p.Code]
 	if !ok {
 		code = exitFailed
 	}
-	return &exitError{code: code, err: fmt.Errorf("%s (%s)", text, p.Code)}
+	return &exitError{code: code, err: p}
+}
+
+// asSequence gives a producer's refusal the type that localtier's callers know.
+func asSequence(err error, p localtier.Producer) error {
+	var said *problemOf
+	if errors.As(err, &said) && said.Code == "sequence" && said.Expect != nil {
+		return errors.Join(&localtier.SequenceError{Producer: p.ID, Sequence: p.Sequence, Expect: *said.Expect}, err)
+	}
+	return err
 }

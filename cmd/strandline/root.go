@@ -59,19 +59,27 @@ func (a *app) root() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%w; see strandline %s --help", err, cmd.Name())
+		return usage("%w; see %s --help", err, cmd.CommandPath())
 	})
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "print JSON for machines")
 	f.StringVar(&a.logLevel, "log-level", "info", "debug, info, warn or error")
 	root.AddCommand(
-		a.upCommand(), a.appendCommand(), a.catCommand(), a.streamsCommand(), a.trimCommand(), a.rmCommand(),
-		a.statusCommand(), a.fsckCommand(), a.inspectCommand(), a.auditorCommand(),
+		a.upCommand(), a.writerCommand(), a.auditorCommand(),
+		a.appendCommand(), a.catCommand(), a.scanCommand(), a.streamsCommand(), a.trimCommand(), a.rmCommand(), a.consumersCommand(),
+		a.statusCommand(), a.topologyCommand(), a.fsckCommand(), a.inspectCommand(),
+		a.salvageCommand(), a.quarantineCommand(), a.driveCommand(),
 	)
-	for _, cmd := range root.Commands() {
-		cmd.Args = usageArgs(cmd.Args)
-	}
+	strictArgs(root)
 	return root
+}
+
+// strictArgs gives wrong arguments of any subcommand the exit code of wrong usage.
+func strictArgs(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		sub.Args = usageArgs(sub.Args)
+		strictArgs(sub)
+	}
 }
 
 // usageArgs gives wrong arguments the exit code of wrong usage.
@@ -80,10 +88,15 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		if check == nil {
 			return nil
 		}
-		if err := check(cmd, args); err != nil {
+		err := check(cmd, args)
+		switch {
+		case err == nil:
+			return nil
+		case cmd.HasSubCommands() && len(args) > 0:
+			return usage("unknown command %q for %q; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
+		default:
 			return usage("%w; usage: %s", err, cmd.UseLine())
 		}
-		return nil
 	}
 }
 

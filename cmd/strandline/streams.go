@@ -85,7 +85,7 @@ func (a *app) trimCommand() *cobra.Command {
 	var b backendFlags
 	cmd := &cobra.Command{
 		Use:   "trim STREAM POS",
-		Short: "Give up a stream's rows below a position (a seq, or EPOCH.SEQ)",
+		Short: "Give up a stream's rows below a position (a seq, EPOCH.SEQ, or a token)",
 		Long: "Readers skip what is below POS at once; the auditor deletes its bytes after the graces.\n" +
 			"The position right behind the last absorbed row gives up all of them; one beyond it is refused.",
 		Args: cobra.ExactArgs(2),
@@ -103,7 +103,10 @@ func (a *app) trimCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := t.catalog.TrimStream(cmd.Context(), args[0], pos)
+			if err := checkPlace(cmd.Context(), t, args[0], pos); err != nil {
+				return err
+			}
+			s, err := t.catalog.TrimStream(cmd.Context(), args[0], pos.pos)
 			if errors.Is(err, catalog.ErrNotFound) {
 				return fmt.Errorf("stream %q: %w; see strandline streams", args[0], err)
 			}
@@ -154,7 +157,7 @@ func (a *app) flushOwner(ctx context.Context, t *tier, stream string) error {
 	if err != nil || len(tops) == 0 {
 		return err
 	}
-	top := tops[len(tops)-1]
+	top := newest(tops)
 	row, err := t.catalog.Chain(ctx, segment.Chain{Epoch: top.Epoch, Shard: segment.ShardOf(stream, top.Shards)})
 	if err != nil {
 		return err

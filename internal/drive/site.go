@@ -150,7 +150,7 @@ func clearDir(dir, name string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("%w: %w", ErrDir, err)
+			return fmt.Errorf("make --dir: %w", err)
 		}
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrDir, err)
@@ -163,7 +163,7 @@ func clearDir(dir, name string) error {
 			continue // until the end: what a crash leaves is still a former drive's
 		}
 		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			return fmt.Errorf("%w: clear the former one: %w", ErrDir, err)
+			return fmt.Errorf("clear the former drive: %w", err)
 		}
 	}
 	mark, err := json.Marshal(map[string]string{"drive": name})
@@ -171,7 +171,7 @@ func clearDir(dir, name string) error {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(dir, markFile), append(mark, '\n'), 0o644); err != nil {
-		return fmt.Errorf("%w: %w", ErrDir, err)
+		return fmt.Errorf("mark the directory as a drive's: %w", err)
 	}
 	return nil
 }

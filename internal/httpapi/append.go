@@ -8,6 +8,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -25,6 +27,10 @@ type Appended struct {
 	First  segment.Seq   `json:"first"`
 	Last   segment.Seq   `json:"last"`
 	Rows   int           `json:"rows"`
+	// The positions with the term whose history they belong to: give one to a read's
+	// from or after, and it says if the history went on without it.
+	FirstToken string `json:"first_token"`
+	LastToken  string `json:"last_token"`
 }
 
 // append takes one body as one append call: all of its rows get consecutive seqs
@@ -37,6 +43,11 @@ func (s *server) append(w http.ResponseWriter, r *http.Request) {
 	ack := localtier.Ack(r.URL.Query().Get("ack"))
 	if ack != localtier.AckDefault && ack != localtier.AckLocal && ack != localtier.AckShared {
 		s.fail(w, r, fmt.Errorf("%w: ack=%s: give local or shared", errBadRequest, ack))
+		return
+	}
+	producer, err := producerOf(r.URL.Query())
+	if err != nil {
+		s.fail(w, r, err)
 		return
 	}
 	stream := r.PathValue("stream")
@@ -60,7 +71,7 @@ func (s *server) append(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	res, err := s.Writer.Append(r.Context(), stream, rows, ack)
+	res, err := s.Writer.AppendAs(r.Context(), producer, stream, rows, ack)
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -68,7 +79,25 @@ func (s *server) append(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, Appended{
 		Stream: stream, Epoch: res.Epoch, Shard: res.Shard, Term: res.Term,
 		First: res.First, Last: res.Last, Rows: len(rows),
+		FirstToken: res.Token(res.First).String(), LastToken: res.Token(res.Last).String(),
 	})
+}
+
+// producerOf reads ?producer=ID&sequence=N: a retry with the same number is answered
+// with what the first attempt got.
+func producerOf(q url.Values) (p localtier.Producer, err error) {
+	if !q.Has("producer") && !q.Has("sequence") {
+		return p, nil
+	}
+	p.ID = q.Get("producer")
+	if err := segment.CheckProducer(p.ID); err != nil {
+		return p, fmt.Errorf("producer: %w", err)
+	}
+	text := q.Get("sequence")
+	if p.Sequence, err = strconv.ParseUint(text, 10, 64); err != nil || text[0] == '+' {
+		return p, fmt.Errorf("%w: sequence=%q: give the producer's own number of this append, one more each time", errBadRequest, text)
+	}
+	return p, nil
 }
 
 // bodyRoom is what a body may take of MaxBodiesBytes.
@@ -92,7 +121,8 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 }
 
 // parseRows splits a body: a row a line. With content type application/x-ndjson a
-// line is {"payload": "...", "ts": RFC 3339, "txn": "..."}; otherwise the line is the payload.
+// line is {"payload": "...", "ts": RFC 3339, "txn": "..."}, with payload_base64 and txn_base64
+// for what is no text; otherwise the line is the payload.
 func parseRows(contentType string, body []byte, now time.Time) ([]segment.Row, error) {
 	kind, _, _ := mime.ParseMediaType(contentType) // none: raw
 	lines := bytes.Count(body, []byte{'\n'})
@@ -127,6 +157,7 @@ func decodeLine(line []byte, row *segment.Row) error {
 		Base64  []byte     `json:"payload_base64"`
 		Time    *time.Time `json:"ts"`
 		Txn     string     `json:"txn"`
+		TxnB64  []byte     `json:"txn_base64"`
 	}
 	if !utf8.Valid(line) {
 		return errors.New("not UTF-8; give the payload as payload_base64")
@@ -151,6 +182,9 @@ func decodeLine(line []byte, row *segment.Row) error {
 	default:
 		return errors.New("no payload")
 	}
+	if in.Txn != "" && in.TxnB64 != nil {
+		return errors.New("give txn or txn_base64, not both")
+	}
 	if in.Payload != nil && replaced(line, *in.Payload+in.Txn) || in.Payload == nil && replaced(line, in.Txn) {
 		return errors.New("half a surrogate pair; give the payload as payload_base64")
 	}
@@ -161,6 +195,9 @@ func decodeLine(line []byte, row *segment.Row) error {
 		}
 	}
 	row.Txn = []byte(in.Txn)
+	if in.TxnB64 != nil {
+		row.Txn = in.TxnB64
+	}
 	return nil
 }
 

@@ -51,6 +51,8 @@ func TestAppendBodies(t *testing.T) {
 		"NDJSON":              {ndjson, `{"payload":"ä\n"}` + "\n" + `{"payload_base64":"/wA=","ts":"2026-01-02T03:04:05.000000006Z","txn":"t1"}`, []segment.Row{{Payload: []byte("ä\n")}, {Payload: []byte{0xff, 0}, Time: ts.UnixNano(), Txn: []byte("t1")}}, ""},
 		"NDJSON empty rows":   {ndjson, `{"payload":""}` + "\n" + `{"payload_base64":""}` + "\n", []segment.Row{{}, {}}, ""},
 		"NDJSON, a pair":      {ndjson, `{"payload":"\ud83d\ude00 \ufffd �"}`, []segment.Row{{Payload: []byte("😀 \ufffd \ufffd")}}, ""},
+		"NDJSON, binary txn":  {ndjson, `{"payload":"a","txn_base64":"/wA="}`, []segment.Row{{Payload: []byte("a"), Txn: []byte{0xff, 0}}}, ""},
+		"two txns":            {ndjson, `{"payload":"a","txn":"t","txn_base64":"/wA="}`, nil, "invalid-request"},
 		"half a pair":         {ndjson, `{"payload":"\ud83d"}`, nil, "invalid-request"},
 		"not UTF-8":           {ndjson, "{\"payload\":\"\xff\"}", nil, "invalid-request"},
 		"two on a line":       {ndjson, `{"payload":"a"} {"payload":"b"}`, nil, "invalid-request"},
@@ -77,7 +79,7 @@ func TestAppendBodies(t *testing.T) {
 				return
 			}
 			var res Appended
-			if err := json.Unmarshal(w.Body.Bytes(), &res); err != nil || res != (Appended{"s", 1, 2, 3, 10, 10 + segment.Seq(len(c.rows)) - 1, len(c.rows)}) {
+			if err := json.Unmarshal(w.Body.Bytes(), &res); err != nil || res != (Appended{"s", 1, 2, 3, 10, 10 + segment.Seq(len(c.rows)) - 1, len(c.rows), "e1.t3.10", fmt.Sprint("e1.t3.", 9+len(c.rows))}) {
 				t.Fatalf("%s, %v", w.Body, err)
 			}
 			if len(got.rows) != len(c.rows) {
@@ -167,6 +169,7 @@ func TestNames(t *testing.T) {
 // TestCodes: the codes are part of the interface: what is here never changes.
 func TestCodes(t *testing.T) {
 	want := map[string]int{
+		"epoch-over": 503, "sequence": 409, "no-such-consumer": 404, "too-many-consumers": 409, "forked": 409,
 		"invalid-name": 400, "invalid-request": 400, "too-large": 413, "not-owner": 421, "backpressure": 503, "fenced": 503,
 		"lease-lost": 503, "closing": 503, "poisoned": 503, "halted": 503, "chain-closed": 503, "rolled-back": 503, "disk-full": 507,
 		"trimmed": 410, "deleted": 410, "lost": 500, "corrupt": 500, "no-such-stream": 404, "beyond-tip": 409,
@@ -207,6 +210,12 @@ func TestAppendRefusals(t *testing.T) {
 	}
 	if w, p := post(&localtier.NotOwnerError{Stream: "s", Shard: 3, Owner: "host:1"}); w.Code != 421 || p.Owner != "host:1" {
 		t.Errorf("not the owner: %+v", p)
+	}
+	if w, p := post(&localtier.SequenceError{Producer: "p", Sequence: 9, Expect: 7}); w.Code != 409 || p.Code != "sequence" || p.Expect == nil || *p.Expect != 7 {
+		t.Errorf("a sequence: %+v", p)
+	}
+	if w, p := post(&localtier.EpochError{Epoch: 1, State: "closing", RetryAfter: 2 * time.Second}); w.Header().Get("Retry-After") != "2" || p.Code != "epoch-over" {
+		t.Errorf("an epoch that is over: %+v, Retry-After %q", p, w.Header().Get("Retry-After"))
 	}
 	for wait, want := range map[time.Duration]string{0: "1", time.Millisecond: "1", 2500 * time.Millisecond: "3", time.Minute: "60"} {
 		if w, p := post(&localtier.BackpressureError{RetryAfter: wait}); w.Header().Get("Retry-After") != want || p.Code != "backpressure" {

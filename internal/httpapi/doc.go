@@ -2,9 +2,13 @@
 // read any stream, report health. JSON in and out; every error is a
 // problem+json with a stable code (problem.go has the table).
 //
-//	append.go   POST /v1/streams/{stream}/rows
-//	read.go     GET  /v1/streams/{stream}/rows
-//	server.go   routes, limits, health
+//	append.go      POST /v1/streams/{stream}/rows
+//	read.go        GET  /v1/streams/{stream}/rows
+//	shards.go      GET  /v1/shards/{shard}/rows, and its durable consumers
+//	shardrows.go   a shard's rows: local first, then the bucket
+//	position.go    from, after, to: seqs and tokens
+//	problem.go     errors on the wire
+//	server.go      routes, limits, health
 //
 // It holds nothing: an acknowledgement is the writer's, a row the reader's.
 package httpapi

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,13 +25,30 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // writer is a scripted one: each Read takes the next step of its script.
 type writer struct {
-	append func(ctx context.Context, stream string, rows []segment.Row, ack localtier.Ack) (localtier.Result, error)
-	reads  []func(from, to segment.Seq) ([]segment.Seq, error)
-	ready  error
+	append   func(ctx context.Context, stream string, rows []segment.Row, ack localtier.Ack) (localtier.Result, error)
+	producer localtier.Producer // of the last append
+	reads    []func(from, to segment.Seq) ([]segment.Seq, error)
+	ready    error
+	consumers
 }
 
-func (w *writer) Append(ctx context.Context, stream string, rows []segment.Row, ack localtier.Ack) (localtier.Result, error) {
+func (w *writer) AppendAs(ctx context.Context, p localtier.Producer, stream string, rows []segment.Row, ack localtier.Ack) (localtier.Result, error) {
+	w.producer = p
 	return w.append(ctx, stream, rows, ack)
+}
+
+// ReadShard takes the next step of the script, as Read does; all rows are of stream s.
+func (w *writer) ReadShard(ctx context.Context, _ segment.Shard, from, to segment.Seq) iter.Seq2[localtier.ShardRow, error] {
+	if to == 0 {
+		to = math.MaxUint64
+	}
+	return func(yield func(localtier.ShardRow, error) bool) {
+		for row, err := range w.Read(ctx, "s", from, to) {
+			if !yield(localtier.ShardRow{Stream: "s", Row: row}, err) {
+				return
+			}
+		}
+	}
 }
 
 func (w *writer) Flush(context.Context) error { return nil }
@@ -72,6 +90,10 @@ type bucket struct {
 	looks [][]segment.Seq // nil: no such stream
 	err   error           // after the rows
 	n     int
+
+	row    catalog.ChainRow
+	forked segment.Seq
+	checks []segment.Token
 }
 
 func (b *bucket) Rows(_ context.Context, stream string, from, to segment.Pos) iter.Seq2[coldload.Row, error] {
@@ -108,8 +130,53 @@ func (b *bucket) Plan(context.Context, catalog.PlanRequest) (catalog.Plan, error
 	return catalog.Plan{LiveFrom: b.live}, nil
 }
 
+// Scan is Rows of the stream s.
+func (b *bucket) Scan(ctx context.Context, c segment.Chain, from segment.Seq) iter.Seq2[coldload.ShardRow, error] {
+	return func(yield func(coldload.ShardRow, error) bool) {
+		for row, err := range b.Rows(ctx, "s", segment.Pos{Epoch: 1, Seq: from}, segment.Pos{}) {
+			if !yield(coldload.ShardRow{Stream: "s", Epoch: c.Epoch, Row: row.Row}, err) {
+				return
+			}
+		}
+	}
+}
+
+// Check accepts tokens up to seq forked, 0: all.
+func (b *bucket) Check(_ context.Context, _ string, tok segment.Token) error {
+	b.checks = append(b.checks, tok)
+	if b.forked != 0 && tok.Seq >= b.forked {
+		return &catalog.ForkedError{Token: tok, Forked: b.forked, Term: tok.Term + 1}
+	}
+	return nil
+}
+
+func (b *bucket) CheckShard(ctx context.Context, _ segment.Shard, tok segment.Token) error {
+	return b.Check(ctx, "", tok)
+}
+
+func (b *bucket) Chain(_ context.Context, c segment.Chain) (catalog.ChainRow, error) {
+	if c.Shard >= 2 || c.Epoch > 2 {
+		return catalog.ChainRow{}, catalog.ErrNotFound
+	}
+	row := b.row
+	row.Chain = c
+	return row, nil
+}
+
+func (b *bucket) Stream(context.Context, string) (catalog.Stream, error) {
+	return catalog.Stream{LiveFrom: b.live}, nil
+}
+
+func (b *bucket) AckClosed(_ context.Context, c segment.Chain, name string, seq segment.Seq) (catalog.ChainRow, error) {
+	row := b.row
+	row.Chain = c
+	cs, _, err := catalog.AckCursor(&row, name, seq)
+	row.Consumers = cs
+	return row, err
+}
+
 func handler(w *writer, b *bucket) http.Handler {
-	d := Deps{Reader: b, Plans: b, Epoch: 1, Status: func(context.Context) (any, error) { return map[string]int{"a": 1}, nil }}
+	d := Deps{Reader: b, Catalog: b, Epoch: 1, Status: func(context.Context) (any, error) { return map[string]int{"a": 1}, nil }}
 	if w != nil {
 		d.Writer = w
 	}

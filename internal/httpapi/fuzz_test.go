@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/strandline/strandline/coldload"
 	"github.com/strandline/strandline/segment"
@@ -16,7 +16,7 @@ import (
 func FuzzLine(f *testing.F) {
 	for _, s := range []string{
 		`{"payload":"a"}`, `{"payload_base64":"/wA="}`, `{"payload":"\ud83d\ude00","ts":"2026-01-02T03:04:05.6Z","txn":"t"}`,
-		`{"payload":"\ud83d"}`, `{"payload":"\ufffd"}`, `{"payload":"a"}x`, ``, `null`, `{}`, `{"payload":"a","ts":"9999-01-01T00:00:00Z"}`,
+		`{"payload":"\ud83d"}`, `{"payload":"\ufffd"}`, `{"payload":"a"}x`, ``, `null`, `{}`, `{"payload":"a","txn_base64":"/w=="}`, `{"payload":"a","ts":"9999-01-01T00:00:00Z"}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -37,7 +37,7 @@ func FuzzLine(f *testing.F) {
 		if l.Payload != nil {
 			payload = []byte(*l.Payload)
 		}
-		if !bytes.Equal(payload, row.Payload) || l.Txn != string(row.Txn) || l.Time.UnixNano() != row.Time || !utf8.Valid(row.Txn) {
+		if !bytes.Equal(payload, row.Payload) || l.Txn+string(l.TxnB64) != string(row.Txn) || l.Time.UnixNano() != row.Time {
 			t.Fatalf("%q became %+v, which reads %s", line, row, out)
 		}
 	})
@@ -73,7 +73,10 @@ func FuzzBody(f *testing.F) {
 
 // FuzzPositions: a query is refused or means what it says.
 func FuzzPositions(f *testing.F) {
-	for _, q := range []string{"", "from=1&to=2&limit=3", "from=0", "from=2&to=1", "limit=-1", "from=18446744073709551615"} {
+	for _, q := range []string{
+		"", "from=1&to=2&limit=3", "from=0", "from=2&to=1", "limit=-1", "from=18446744073709551615", "after=18446744073709551615",
+		"after=7", "from=e3.t2.9", "after=e3.t2.0", "to=e3.t2.9",
+	} {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
@@ -81,18 +84,21 @@ func FuzzPositions(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s := &server{Deps: Deps{Epoch: 7}}
-		from, to, limit, err := s.bounds(q)
+		b, err := boundsOf(q, 7)
 		if err != nil {
 			return
 		}
-		for name, p := range map[string]segment.Pos{"from": from, "to": to} {
-			if given := q.Get(name) != ""; given != (p != segment.Pos{}) || given && (p.Epoch != 7 || p.Seq == 0) {
-				t.Fatalf("%q: %s is %s", query, name, p)
+		begin := q.Get("from") + q.Get("after")
+		for text, p := range map[string]segment.Pos{begin: b.from, q.Get("to"): b.to} {
+			if given := text != ""; given != (p != segment.Pos{}) || given && p.Seq == 0 || given && text[0] != 'e' && p.Epoch != 7 {
+				t.Fatalf("%q: %q is %s", query, text, p)
 			}
 		}
-		if limit < 1 || to != (segment.Pos{}) && to.Less(from) {
-			t.Fatalf("%q: %s to %s, %d", query, from, to, limit)
+		if (b.token != nil) != strings.HasPrefix(begin, "e") || b.token != nil && b.token.String() != begin {
+			t.Fatalf("%q: token %v", query, b.token)
+		}
+		if b.limit < 1 {
+			t.Fatalf("%q: limit %d", query, b.limit)
 		}
 	})
 }

@@ -26,6 +26,10 @@ type problem struct {
 	Owner string `json:"owner,omitempty"`
 	// First is the first seq that remains (code trimmed).
 	First *segment.Seq `json:"first,omitempty"`
+	// Forked is the first seq that is not the token's history (code forked).
+	Forked *segment.Seq `json:"forked,omitempty"`
+	// Expect is the sequence that the producer has to go on with (code sequence).
+	Expect *uint64 `json:"expect,omitempty"`
 }
 
 // kinds is the table of errors on the wire: the first that matches counts. Codes are
@@ -42,6 +46,7 @@ var kinds = []struct {
 	{localtier.ErrTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
 	{segment.ErrTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
 	{localtier.ErrNotOwner, http.StatusMisdirectedRequest, "not-owner"},
+	{errEpochOver, http.StatusServiceUnavailable, "epoch-over"},
 	{localtier.ErrBackpressure, http.StatusServiceUnavailable, "backpressure"},
 	{wal.ErrBackpressure, http.StatusServiceUnavailable, "backpressure"},
 	{localtier.ErrFenced, http.StatusServiceUnavailable, "fenced"},
@@ -53,6 +58,10 @@ var kinds = []struct {
 	{localtier.ErrChainClosed, http.StatusServiceUnavailable, "chain-closed"},
 	{localtier.ErrRolledBack, http.StatusServiceUnavailable, "rolled-back"},
 	{wal.ErrFull, http.StatusInsufficientStorage, "disk-full"},
+	{localtier.ErrSequence, http.StatusConflict, "sequence"},
+	{localtier.ErrNoConsumer, http.StatusNotFound, "no-such-consumer"},
+	{localtier.ErrTooManyConsumers, http.StatusConflict, "too-many-consumers"},
+	{catalog.ErrForked, http.StatusConflict, "forked"},
 	{coldload.ErrTrimmed, http.StatusGone, "trimmed"},
 	{coldload.ErrDeleted, http.StatusGone, "deleted"},
 	{coldload.ErrLost, http.StatusInternalServerError, "lost"},
@@ -75,6 +84,7 @@ var kinds = []struct {
 var (
 	errBadRequest  = errors.New("bad request")
 	errTooManyRows = errors.New("too many rows")
+	errEpochOver   = errors.New("the epoch is over")
 )
 
 // problemOf maps an error onto its answer.
@@ -87,6 +97,10 @@ func problemOf(err error) problem {
 		}
 	}
 	p := problem{Status: http.StatusInternalServerError, Code: "internal", Title: "internal error", Detail: err.Error()}
+	var over *localtier.EpochError
+	if errors.As(err, &over) {
+		err = errors.Join(errEpochOver, err)
+	}
 	for _, k := range kinds {
 		if errors.Is(err, k.kind) {
 			p.Status, p.Code, p.Title = k.status, k.code, k.kind.Error()
@@ -97,11 +111,31 @@ func problemOf(err error) problem {
 	if errors.As(err, &notOwner) {
 		p.Owner = notOwner.Owner
 	}
-	var read *coldload.ReadError
-	if errors.As(err, &read) && errors.Is(err, coldload.ErrTrimmed) {
-		p.First = &read.First.Seq
+	var forked *catalog.ForkedError
+	if errors.As(err, &forked) {
+		p.Forked = &forked.Forked
 	}
+	var sequence *localtier.SequenceError
+	if errors.As(err, &sequence) {
+		p.Expect = &sequence.Expect
+	}
+	p.First = firstLeft(err)
 	return p
+}
+
+// firstLeft is the first seq that remains, if what was asked for was given up.
+func firstLeft(err error) *segment.Seq {
+	var read *coldload.ReadError
+	var scan *coldload.ScanError
+	switch {
+	case !errors.Is(err, coldload.ErrTrimmed):
+		return nil
+	case errors.As(err, &read):
+		return &read.First.Seq
+	case errors.As(err, &scan):
+		return &scan.First
+	}
+	return nil
 }
 
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -125,6 +159,10 @@ func retryAfter(err error) string {
 	var b *localtier.BackpressureError
 	if errors.As(err, &b) {
 		after = max(after, b.RetryAfter)
+	}
+	var over *localtier.EpochError
+	if errors.As(err, &over) {
+		after = max(after, over.RetryAfter)
 	}
 	return strconv.Itoa(int((after + time.Second - 1) / time.Second))
 }

@@ -8,8 +8,6 @@ import (
 	"iter"
 	"math"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -29,6 +27,7 @@ type Line struct {
 	TxnB64  []byte        `json:"txn_base64,omitempty"` // when it is not UTF-8
 	Payload *string       `json:"payload,omitempty"`
 	Base64  []byte        `json:"payload_base64,omitempty"` // when the payload is not UTF-8
+	Token   string        `json:"token,omitempty"`          // of rows that a consumer pulled: what it acknowledges
 }
 
 // LineOf turns a row into its line.
@@ -55,7 +54,7 @@ func LineOf(stream string, row *coldload.Row) Line {
 // {"error": problem}: a body without it is complete.
 func (s *server) read(w http.ResponseWriter, r *http.Request) {
 	stream := r.PathValue("stream")
-	from, to, limit, err := s.bounds(r.URL.Query())
+	b, err := boundsOf(r.URL.Query(), s.Epoch)
 	if err == nil {
 		err = checkName(stream)
 	}
@@ -63,9 +62,23 @@ func (s *server) read(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	rows := Checked(s.rows(r.Context(), stream, b.from, b.to), b.token, func(tok segment.Token) error {
+		return s.Reader.Check(r.Context(), stream, tok)
+	})
+	s.stream(w, r, b.limit, func(yield func(Line, error) bool) {
+		for row, err := range rows {
+			if !yield(LineOf(stream, &row), err) {
+				return
+			}
+		}
+	})
+}
+
+// stream writes lines until there are no more, the limit is met, or one is an error.
+func (s *server) stream(w http.ResponseWriter, r *http.Request, limit int, lines iter.Seq2[Line, error]) {
 	enc := json.NewEncoder(w)
 	sent := 0
-	for row, err := range s.rows(r.Context(), stream, from, to) {
+	for line, err := range lines {
 		if err != nil {
 			if sent == 0 {
 				s.fail(w, r, err)
@@ -79,7 +92,7 @@ func (s *server) read(w http.ResponseWriter, r *http.Request) {
 		if sent == 0 {
 			w.Header().Set("Content-Type", "application/x-ndjson")
 		}
-		if enc.Encode(LineOf(stream, &row)) != nil {
+		if enc.Encode(line) != nil {
 			return // the client is gone
 		}
 		if sent++; sent == limit {
@@ -98,38 +111,6 @@ func checkName(stream string) error {
 		return err
 	}
 	return nil
-}
-
-func (s *server) bounds(q url.Values) (from, to segment.Pos, limit int, err error) {
-	limit = math.MaxInt
-	if from, err = s.position("from", q.Get("from")); err != nil {
-		return from, to, limit, err
-	}
-	if to, err = s.position("to", q.Get("to")); err != nil {
-		return from, to, limit, err
-	}
-	if to != (segment.Pos{}) && to.Less(from) {
-		return from, to, limit, fmt.Errorf("%w: to=%d lies before from=%d", errBadRequest, to.Seq, from.Seq)
-	}
-	if l := q.Get("limit"); l != "" {
-		if limit, err = strconv.Atoi(l); err != nil || limit < 1 {
-			return from, to, limit, fmt.Errorf("%w: limit=%q: give a number from 1", errBadRequest, l)
-		}
-	}
-	return from, to, limit, nil
-}
-
-// position reads a seq of this process's epoch. Seqs begin at 1; the 0 that means
-// "no bound" to readers is written by leaving the bound out.
-func (s *server) position(name, text string) (segment.Pos, error) {
-	if text == "" {
-		return segment.Pos{}, nil
-	}
-	seq, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || seq == 0 || text[0] == '+' {
-		return segment.Pos{}, fmt.Errorf("%w: %s=%q: give a seq from 1", errBadRequest, name, text)
-	}
-	return segment.Pos{Epoch: s.Epoch, Seq: segment.Seq(seq)}, nil
 }
 
 // rows reads what is absorbed from the bucket, then what only this writer has yet.
@@ -210,7 +191,7 @@ func (m *mixed) begin(ctx context.Context) error {
 	if m.next != (segment.Pos{}) {
 		return nil
 	}
-	p, err := m.Plans.Plan(ctx, catalog.PlanRequest{Stream: m.stream, Limit: 1})
+	p, err := m.Catalog.Plan(ctx, catalog.PlanRequest{Stream: m.stream, Limit: 1})
 	if errors.Is(err, catalog.ErrNotFound) {
 		return nil
 	}

@@ -97,7 +97,8 @@ func TestReadOnly(t *testing.T) {
 }
 
 func TestBadQueries(t *testing.T) {
-	for _, q := range []string{"from=x", "from=-1", "from=0", "to=0", "from=%2B1", "from=18446744073709551616", "to=1.5", "limit=0", "limit=-1", "limit=x", "from=5&to=4"} {
+	for _, q := range []string{"from=x", "from=-1", "from=0", "to=0", "from=%2B1", "from=18446744073709551616", "to=1.5", "limit=0", "limit=-1", "limit=x", "from=5&to=4",
+		"from=e1.t3", "from=e1.t3.0", "to=e1.t3.0", "from=e01.t3.1", "from=1&after=1", "after=18446744073709551615", "after=0"} {
 		if w, p := do(t, handler(nil, nil), "GET", "/v1/streams/s/rows?"+q, "", nil); w.Code != 400 || p.Code != "invalid-request" {
 			t.Errorf("%s: %d %+v", q, w.Code, p)
 		}
@@ -127,7 +128,7 @@ func TestLines(t *testing.T) {
 func TestClientGone(t *testing.T) {
 	ended := make(chan error, 1)
 	b := &endless{ended: ended}
-	srv := httptest.NewServer(Handler(Deps{Reader: b, Plans: b, Epoch: 1}))
+	srv := httptest.NewServer(Handler(Deps{Reader: b, Catalog: b, Epoch: 1}))
 	defer srv.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, "GET", srv.URL+"/v1/streams/s/rows", nil)
@@ -150,6 +151,7 @@ func TestClientGone(t *testing.T) {
 
 // endless has rows for ever.
 type endless struct {
+	bucket
 	ended chan error
 }
 

@@ -33,33 +33,42 @@ const (
 	idleTimeout       = 2 * time.Minute
 )
 
-// Writer is what appends and the local tail of reads need.
+// Writer is what appends, consumers and the local tail of reads need.
 type Writer interface {
-	Append(ctx context.Context, stream string, rows []segment.Row, ack localtier.Ack) (localtier.Result, error)
+	// AppendAs with the zero Producer is a plain append.
+	AppendAs(ctx context.Context, p localtier.Producer, stream string, rows []segment.Row, ack localtier.Ack) (localtier.Result, error)
 	Read(ctx context.Context, stream string, from, to segment.Seq) iter.Seq2[segment.Row, error]
 	// Flush returns when every row acknowledged so far is published and absorbed.
 	Flush(ctx context.Context) error
 	Ready() error
+	ShardLog
+	Consumers
 }
 
 // Reader reads what is absorbed.
 type Reader interface {
 	Rows(ctx context.Context, stream string, from, to segment.Pos) iter.Seq2[coldload.Row, error]
+	ShardScanner
+	// Check and CheckShard say whether a token stands in the history.
+	Check(ctx context.Context, stream string, tok segment.Token) error
+	CheckShard(ctx context.Context, shard segment.Shard, tok segment.Token) error
 }
 
-// Plans says where a stream begins.
-type Plans interface {
+// Catalog says where streams and chains begin, and keeps the cursors of closed chains.
+type Catalog interface {
 	Plan(ctx context.Context, r catalog.PlanRequest) (catalog.Plan, error)
+	ShardCatalog
+	AckClosed(ctx context.Context, c segment.Chain, consumer string, seq segment.Seq) (catalog.ChainRow, error)
 }
 
 // Deps of a Handler.
 type Deps struct {
-	Writer Writer // nil: reads only
-	Reader Reader
-	Plans  Plans         // for the first live position
-	Epoch  segment.Epoch // the writer's, and that of bare seqs
-	Status func(ctx context.Context) (any, error)
-	Logger *slog.Logger
+	Writer  Writer // nil: reads only
+	Reader  Reader
+	Catalog Catalog
+	Epoch   segment.Epoch // the writer's, and that of bare seqs
+	Status  func(ctx context.Context) (any, error)
+	Logger  *slog.Logger
 }
 
 type server struct {
@@ -78,6 +87,7 @@ func Handler(d Deps) http.Handler {
 	mux.Handle("POST /v1/streams/{stream}/rows", s.admit(s.append))
 	mux.Handle("GET /v1/streams/{stream}/rows", s.admit(s.read))
 	mux.HandleFunc("/v1/streams/{stream}/rows", only("GET, HEAD, POST"))
+	s.shardRoutes(mux)
 	mux.Handle("POST /v1/flush", s.admit(s.flush))
 	mux.HandleFunc("/v1/flush", only("POST"))
 	mux.Handle("GET /v1/status", s.admit(s.status))

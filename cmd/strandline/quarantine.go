@@ -1,0 +1,332 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/strandline/strandline/coldload"
+	"github.com/strandline/strandline/internal/httpapi"
+	"github.com/strandline/strandline/localtier"
+	"github.com/strandline/strandline/segment"
+)
+
+// quarantineOut is one for machines.
+type quarantineOut struct {
+	Dir      string        `json:"dir"`
+	Epoch    segment.Epoch `json:"epoch"`
+	Shard    segment.Shard `json:"shard"`
+	Writer   segment.UUID  `json:"writer"`
+	Segments int           `json:"segments"`
+	Rows     uint64        `json:"rows"`
+	Bytes    int64         `json:"bytes"`
+	Since    *time.Time    `json:"since,omitempty"`
+	State    string        `json:"state"`
+	Damage   string        `json:"damage,omitempty"`
+}
+
+func quarantineOf(q *localtier.Quarantine) quarantineOut {
+	out := quarantineOut{
+		Dir: q.Dir, Epoch: q.Chain.Epoch, Shard: q.Chain.Shard, Writer: q.Writer,
+		Segments: q.Segments, Rows: q.Rows, Bytes: q.Bytes, State: "waits", Damage: q.Damage,
+	}
+	switch {
+	case q.Damage != "":
+		out.State = "damaged"
+	case !q.Judged:
+		out.State = "not judged yet"
+	case q.Salvaged:
+		out.State = "salvaged"
+	}
+	if !q.Since.IsZero() {
+		since := q.Since.UTC()
+		out.Since = &since
+	}
+	return out
+}
+
+// whatQuarantineIs is said in every help text that needs it.
+const whatQuarantineIs = "A writer that finds that its chain went on without its directory (another writer took it over, or its epoch was closed)\n" +
+	"moves the directory aside, to DIR/writer/quarantine: it may hold rows that were acknowledged on that disk only and never\n" +
+	"entered the history. Strandline never deletes them."
+
+func (a *app) quarantineCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "quarantine",
+		Short: "Directories that were set aside with rows outside the history: list, remove",
+		Long:  whatQuarantineIs + "\nsalvage appends their rows again; quarantine rm gives them up.",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.quarantineLs(), a.quarantineRm())
+	return cmd
+}
+
+func (a *app) quarantineLs() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use: "ls", Short: "List what was set aside, with the rows in it", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := localtier.ListQuarantine(cmd.Context(), filepath.Join(dir, writerDir))
+			if err != nil {
+				return err
+			}
+			return a.printQuarantine(list)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", defaultDir, "the writer's --dir")
+	return cmd
+}
+
+func (a *app) printQuarantine(list []localtier.Quarantine) error {
+	out := make([]quarantineOut, len(list))
+	for i := range list {
+		out[i] = quarantineOf(&list[i])
+	}
+	if a.json {
+		return a.printJSON(out)
+	}
+	rows := [][]string{{"DIRECTORY", "EPOCH", "SHARD", "ROWS", "BYTES", "STATE"}}
+	for _, q := range out {
+		state := q.State
+		if q.Damage != "" {
+			state += ": " + q.Damage
+		}
+		rows = append(rows, []string{q.Dir, num(q.Epoch), num(q.Shard), countText(int64(q.Rows)), bytesText(q.Bytes), state})
+	}
+	return table(a.out, rows)
+}
+
+// chosen finds a quarantined directory by its path, or by its name below dir.
+func chosen(ctx context.Context, dir, name string) (localtier.Quarantine, error) {
+	root := filepath.Join(dir, writerDir)
+	if filepath.Base(name) != name {
+		abs, err := filepath.Abs(name)
+		if err != nil {
+			return localtier.Quarantine{}, err
+		}
+		root = filepath.Dir(filepath.Dir(abs)) // of DIR/writer/quarantine/NAME
+	}
+	list, err := localtier.ListQuarantine(ctx, root)
+	if err != nil {
+		return localtier.Quarantine{}, err
+	}
+	for _, q := range list {
+		if filepath.Base(q.Dir) == filepath.Base(name) {
+			return q, nil
+		}
+	}
+	return localtier.Quarantine{}, fmt.Errorf("%s is nothing that was set aside; see strandline quarantine ls", name)
+}
+
+func (a *app) quarantineRm() *cobra.Command {
+	var dir string
+	var yes, dryRun bool
+	cmd := &cobra.Command{
+		Use: "rm DIRECTORY", Short: "Give up the rows of a directory that was set aside, for good",
+		Long: "Prints what would be lost and removes nothing unless --yes is given. DIRECTORY is a path or a name as quarantine ls prints it.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := chosen(cmd.Context(), dir, args[0])
+			if err != nil {
+				return err
+			}
+			removed := yes && !dryRun
+			if removed {
+				if err := localtier.RemoveQuarantine(cmd.Context(), q); err != nil {
+					return err
+				}
+			}
+			if err := a.printRemoved(&q, removed); err != nil {
+				return err
+			}
+			if !yes && !dryRun {
+				return usage("nothing was removed: give --yes if those rows may go")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", defaultDir, "the writer's --dir")
+	cmd.Flags().BoolVar(&yes, "yes", false, "remove it")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only print what would be lost")
+	return cmd
+}
+
+func (a *app) printRemoved(q *localtier.Quarantine, removed bool) error {
+	if a.json {
+		return a.printJSON(struct {
+			quarantineOut
+			Removed bool `json:"removed"`
+		}{quarantineOf(q), removed})
+	}
+	verb := "would go"
+	if removed {
+		verb = "are gone"
+	}
+	what := fmt.Sprintf("%s rows in %d segments (%s) that the history does not have", countText(int64(q.Rows)), q.Segments, bytesText(q.Bytes))
+	switch {
+	case q.Damage != "":
+		what = fmt.Sprintf("%s that cannot be read (%s)", bytesText(q.Bytes), q.Damage)
+	case !q.Judged:
+		what = fmt.Sprintf("%s rows (%s), of which nobody knows yet which ones the history has", countText(int64(q.Rows)), bytesText(q.Bytes))
+	case q.Salvaged:
+		what = fmt.Sprintf("%s rows (%s), all of them appended again by salvage,", countText(int64(q.Rows)), bytesText(q.Bytes))
+	}
+	_, err := fmt.Fprintf(a.out, "%s: %s %s\n", q.Dir, what, verb)
+	return err
+}
+
+// salvageFlags are the knobs of `salvage`.
+type salvageFlags struct {
+	backend backendFlags
+	all     bool
+	dryRun  bool
+}
+
+func (a *app) salvageCommand() *cobra.Command {
+	var f salvageFlags
+	cmd := &cobra.Command{
+		Use:   "salvage [DIRECTORY]",
+		Short: "Append again the rows of a directory that was set aside",
+		Long: whatQuarantineIs + "\n\nThe rows get new seqs and keep time, transaction and payload. Each goes to the present owner of its shard. It may be\n" +
+			"run again after any error: no row comes in twice. The directory stays until strandline quarantine rm.\n" +
+			"DIRECTORY is a path or a name as quarantine ls prints it; --all takes all of them.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if (len(args) == 1) == f.all {
+				return usage("give either DIRECTORY or --all; usage: %s", cmd.UseLine())
+			}
+			t, err := f.backend.open(cmd.Context(), modeWrite)
+			if err != nil {
+				return err
+			}
+			defer func() { err = closing(err, t) }()
+			var list []localtier.Quarantine
+			if f.all {
+				list, err = localtier.ListQuarantine(cmd.Context(), filepath.Join(t.dir, writerDir))
+			} else {
+				list = make([]localtier.Quarantine, 1)
+				list[0], err = chosen(cmd.Context(), t.dir, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			return a.salvage(cmd.Context(), t, list, f.dryRun)
+		},
+	}
+	fs := cmd.Flags()
+	f.backend.register(fs)
+	fs.BoolVar(&f.all, "all", false, "all that was set aside under --dir")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "only say what would be appended")
+	return cmd
+}
+
+// salvaged is what became of one directory.
+type salvaged struct {
+	quarantineOut
+	Sent uint64 `json:"sent"`
+	Err  string `json:"error,omitempty"`
+}
+
+// salvage takes the directories one by one. One that fails holds up no other.
+func (a *app) salvage(ctx context.Context, t *tier, list []localtier.Quarantine, dryRun bool) error {
+	tops, err := t.catalog.Topologies(ctx)
+	if err != nil {
+		return err
+	}
+	top, err := epochOf(tops, 0)
+	if err != nil {
+		return err
+	}
+	s := &salvager{app: a, tier: t, shards: top.Shards, clients: map[segment.Shard]*client{}}
+	out := []salvaged{}
+	var errs []error
+	for i := range list {
+		one := salvaged{quarantineOut: quarantineOf(&list[i])}
+		if !dryRun {
+			if one.Sent, err = localtier.Salvage(ctx, list[i], top.Shards, s.send); err != nil {
+				one.Err = err.Error()
+				errs = append(errs, fmt.Errorf("salvage %s: %w", list[i].Dir, err))
+			}
+		}
+		out = append(out, one)
+	}
+	return errors.Join(a.printSalvaged(out, dryRun), errors.Join(errs...))
+}
+
+func (a *app) printSalvaged(out []salvaged, dryRun bool) error {
+	if a.json {
+		return a.printJSON(out)
+	}
+	for _, s := range out {
+		said := fmt.Sprintf("%s rows appended again", countText(int64(s.Sent)))
+		switch {
+		case dryRun:
+			said = fmt.Sprintf("%s rows would be appended again (%s)", countText(int64(s.Rows)), s.State)
+		case s.Err != "":
+			said += ", then it failed"
+		case s.Sent == 0:
+			said = "its rows were appended again before"
+		}
+		if _, err := fmt.Fprintf(a.out, "%s: %s\n", s.Dir, said); err != nil {
+			return err
+		}
+	}
+	if len(out) == 0 {
+		_, err := fmt.Fprintln(a.out, "nothing was set aside")
+		return err
+	}
+	return nil
+}
+
+// salvager sends rows to the owners of their shards.
+type salvager struct {
+	*app
+	tier    *tier
+	shards  uint32
+	clients map[segment.Shard]*client
+}
+
+func (s *salvager) send(ctx context.Context, p localtier.Producer, stream string, rows []segment.Row) error {
+	shard := segment.ShardOf(stream, s.shards)
+	c := s.clients[shard]
+	if c == nil {
+		var err error
+		if c, err = s.ownerOf(ctx, s.tier, 0, shard); err != nil {
+			return err
+		}
+		s.clients[shard] = c
+	}
+	body, err := ndjsonOf(rows)
+	if err != nil {
+		return err
+	}
+	_, err = c.append(ctx, batch{stream: stream, kind: "application/x-ndjson", rows: body, producer: p})
+	return asSequence(err, p)
+}
+
+// ndjsonOf writes rows so that each comes back byte for byte.
+func ndjsonOf(rows []segment.Row) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	for i := range rows {
+		l := httpapi.LineOf("", &coldload.Row{Row: rows[i]})
+		in := struct {
+			Payload *string   `json:"payload,omitempty"`
+			Base64  []byte    `json:"payload_base64,omitempty"`
+			Time    time.Time `json:"ts"`
+			Txn     string    `json:"txn,omitempty"`
+			TxnB64  []byte    `json:"txn_base64,omitempty"`
+		}{l.Payload, l.Base64, l.Time, l.Txn, l.TxnB64}
+		if err := enc.Encode(in); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/check"
+	"github.com/strandline/strandline/coldload"
+	"github.com/strandline/strandline/internal/httpapi"
+	"github.com/strandline/strandline/localtier"
+	"github.com/strandline/strandline/segment"
+)
+
+// service is a process that owns shards and serves them over HTTP: what `up` and
+// `writer` have in common.
+type service struct {
+	*app
+	flags *ownerFlags
+	tier  *tier
+	log   *slog.Logger
+	// shards are those of an epoch that this process owns; nil: all.
+	shards func(catalog.Topology) ([]segment.Shard, error)
+	// open opens the writer; nil: openWriter. Tests look at what is served meanwhile.
+	open func(ctx context.Context, top catalog.Topology, address string) (*localtier.Writer, error)
+
+	reader *coldload.Reader
+	now    atomic.Pointer[serving]
+}
+
+// serving is the writer of one epoch, and its routes.
+type serving struct {
+	writer *localtier.Writer
+	routes http.Handler
+}
+
+// firstEpoch is the epoch that a deployment begins with.
+const firstEpoch segment.Epoch = 1
+
+const defaultShards = 4
+
+// epochEvery is how often a process without an open epoch looks for one.
+const epochEvery = 500 * time.Millisecond
+
+// run serves one epoch after another until ctx ends or a part fails.
+func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(context.Context) error) error {
+	if s.open == nil {
+		s.open = s.openWriter
+	}
+	address, err := s.flags.address(ctx)
+	if err != nil {
+		return err
+	}
+	if s.reader, err = coldload.New(s.tier.catalog, s.tier.classes, coldload.Config{}); err != nil {
+		return err
+	}
+	if top.State != catalog.TopologyOpen {
+		if top, err = s.nextOpen(ctx, top.Epoch); err != nil {
+			return ignoreCancel(ctx, err)
+		}
+	}
+	if err := s.begin(ctx, top, address); err != nil {
+		return err
+	}
+	// Recovery is over: only now may anyone connect.
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return errors.Join(fmt.Errorf("serve HTTP: %w; give another --http", err), s.now.Load().writer.Close(ctx))
+	}
+	server := httpapi.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.now.Load().routes.ServeHTTP(w, r) }), s.log)
+	fmt.Fprintf(s.out, "listening on http://%s\n", listener.Addr())
+	return s.serve(ctx, server, listener, append(parts, func(ctx context.Context) error { return s.epochs(ctx, top.Epoch, address) }))
+}
+
+// begin opens the writer of an epoch and puts its routes in place.
+func (s *service) begin(ctx context.Context, top catalog.Topology, address string) error {
+	w, err := s.open(ctx, top, address)
+	if err != nil {
+		return err
+	}
+	s.now.Store(&serving{w, httpapi.Handler(httpapi.Deps{
+		Writer: w, Reader: s.reader, Catalog: s.tier.catalog, Epoch: top.Epoch, Logger: s.log,
+		Status: func(ctx context.Context) (any, error) { return statusOf(ctx, s.tier) },
+	})})
+	return nil
+}
+
+func (s *service) openWriter(ctx context.Context, top catalog.Topology, address string) (*localtier.Writer, error) {
+	if s.tier.dir == "" {
+		return nil, usage("give --dir for the writer's segments")
+	}
+	shards, err := s.shards(top)
+	if err != nil {
+		return nil, err
+	}
+	advertise := s.flags.advertise
+	if advertise == "" {
+		advertise = "http://" + address
+	}
+	return localtier.Open(ctx, localtier.Options{
+		Dir: filepath.Join(s.tier.dir, writerDir), Catalog: s.tier.catalog, Classes: s.tier.classes, Topology: top,
+		Shards: shards, Address: advertise, Steal: s.flags.steal, Config: s.flags.writer, Logger: s.log,
+	})
+}
+
+// writerDir holds the segments, below --dir.
+const writerDir = "writer"
+
+// epochs goes on to the next epoch whenever the writer's is over. Until the next is open,
+// the old routes refuse appends and say when to come again.
+func (s *service) epochs(ctx context.Context, epoch segment.Epoch, address string) error {
+	for {
+		w := s.now.Load().writer
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.Over():
+		}
+		s.log.Info("the epoch is over", "epoch", epoch)
+		if err := s.closeWriter(ctx, w); err != nil {
+			return err
+		}
+		top, err := s.nextOpen(ctx, epoch) // the same one, if the change was given up
+		if err == nil {
+			epoch = top.Epoch
+			err = s.begin(ctx, top, address)
+		}
+		if err != nil {
+			return ignoreCancel(ctx, err)
+		}
+	}
+}
+
+func (s *service) closeWriter(ctx context.Context, w *localtier.Writer) error {
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.flags.shutdown)
+	defer cancel()
+	return w.Close(bound)
+}
+
+// nextOpen waits until an epoch from least on is open.
+func (s *service) nextOpen(ctx context.Context, least segment.Epoch) (catalog.Topology, error) {
+	told := false
+	for {
+		tops, err := s.tier.catalog.Topologies(ctx)
+		if err != nil && !errors.Is(err, catalog.ErrUnavailable) {
+			return catalog.Topology{}, err
+		}
+		for _, t := range tops {
+			if t.Epoch >= least && t.State == catalog.TopologyOpen {
+				return t, nil
+			}
+		}
+		if !told {
+			s.log.Warn("no epoch is open: waiting for the topology change to end (strandline topology show)", "from", least)
+			told = true
+		}
+		select {
+		case <-time.After(epochEvery):
+		case <-ctx.Done():
+			return catalog.Topology{}, context.Cause(ctx)
+		}
+	}
+}
+
+// foundEpoch returns the newest epoch, founding the first one. Its shard count is a
+// constant: a number that disagrees is refused. 0: as it is, or the default.
+func foundEpoch(ctx context.Context, t *tier, shards uint32) (catalog.Topology, error) {
+	tops, err := t.catalog.Topologies(ctx)
+	if err != nil {
+		return catalog.Topology{}, err
+	}
+	if len(tops) > 0 {
+		top := newest(tops)
+		if shards != 0 && shards != top.Shards {
+			return top, usage("--shards %d: this deployment has %d shards; change that with strandline topology set", shards, top.Shards)
+		}
+		return check.EnsureEpoch(ctx, t.catalog, t.classes, top)
+	}
+	top := catalog.Topology{Epoch: firstEpoch, Shards: defaultShards, Class: segment.ClassStandard, Settle: true, State: catalog.TopologyOpen}
+	for _, s := range t.classes[string(segment.ClassStandard)] {
+		top.Buckets = append(top.Buckets, s.Name())
+	}
+	if shards != 0 {
+		top.Shards = shards
+	}
+	return check.EnsureEpoch(ctx, t.catalog, t.classes, top)
+}
+
+// newest is the epoch that counts: the last one that is open or closing; the last one
+// at all if none is.
+func newest(tops []catalog.Topology) catalog.Topology {
+	top := tops[len(tops)-1]
+	for _, t := range tops {
+		if t.State == catalog.TopologyOpen {
+			top = t
+		}
+	}
+	return top
+}
+
+// serve runs until ctx ends or a part fails, then stops in order: no more requests,
+// no more duties, then everything local goes to the bucket.
+func (s *service) serve(ctx context.Context, server *http.Server, l net.Listener, parts []func(context.Context) error) error {
+	g, running := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve HTTP: %w", err)
+		}
+		return nil
+	})
+	var own sync.WaitGroup
+	for _, part := range parts {
+		own.Add(1)
+		g.Go(func() error {
+			defer own.Done()
+			return part(running)
+		})
+	}
+	g.Go(func() error {
+		<-running.Done()
+		s.log.Info("stopping: sealing and publishing")
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.flags.shutdown)
+		defer cancel()
+		err := drain(bound, server, s.now.Load().writer)
+		own.Wait() // after it nobody opens another writer
+		return errors.Join(err, s.now.Load().writer.Close(bound))
+	})
+	err := g.Wait()
+	s.log.Info("stopped", "requests", requestsOf(s.tier))
+	return err
+}
+
+// drain lets requests finish for a while, then cuts them: clients that only hold
+// a connection must not hold up the publish. Appends that wait for a shared acknowledgement get it, since
+// the writer flushes meanwhile.
+func drain(ctx context.Context, server *http.Server, w *localtier.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	var g errgroup.Group
+	g.Go(func() error {
+		_ = w.Flush(ctx) // what it could not do, Close does or reports
+		return nil
+	})
+	g.Go(func() error {
+		if err := server.Shutdown(ctx); err != nil {
+			return server.Close()
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+const drainTime = 10 * time.Second
+
+// requestsOf sums what this process asked of its stores, by operation.
+func requestsOf(t *tier) map[string]int64 {
+	sum := map[string]int64{}
+	for _, set := range t.classes {
+		for _, s := range set {
+			for op, n := range s.Counters().Requests {
+				sum[string(op)] += n
+			}
+		}
+	}
+	return sum
+}
