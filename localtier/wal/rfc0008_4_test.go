@@ -84,6 +84,12 @@ func rfc4Random(t *testing.T) {
 			noIndex(t, fsys)
 			mustWrite(t, fsys, segFile(2), file)
 			x.heals(t, fsys, about)
+			// What looks like a frame of this segment is evidence: kept, to the byte.
+			torn := bytes.TrimRight(x.file[x.begin.Byte:at], "\x00")
+			kept, err := fsys.ReadFile(tornFile(2))
+			if name == "short" && !bytes.Equal(kept, torn) || name != "stale" && len(kept) > len(torn) {
+				t.Fatalf("%s: %d bytes kept aside, %v; want the %d torn ones", about, len(kept), err, len(torn))
+			}
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 // first; a fresh one takes what follows; no frame is dropped or doubled.
 func TestRFC0008_6_SegmentRotation(t *testing.T) {
 	t.Run("by size", rfc6Size)
+	t.Run("by size, to the byte", rfc6Exact)
 	t.Run("by age", rfc6Age)
 	t.Run("closed cleanly before the next frame", rfc6Order)
 	t.Run("power cut at each step", rfc6Cut)
@@ -87,6 +88,33 @@ func rfc6Size(t *testing.T) {
 		t.Errorf("%d sealed segments after %d rotations", got, rotations)
 	}
 	mustClose(t, l)
+}
+
+// rfc6Exact: a frame that leaves just the room of the Seal stays, one that is a
+// byte longer goes into the next segment.
+func rfc6Exact(t *testing.T) {
+	const seal = segment.FrameHeaderBytes + 24
+	for _, over := range []int64{0, 1} {
+		fsys := powercut.New()
+		l := fresh(t, fsys)
+		end := mustPut(t, l, strings.Repeat("s", 9<<20))
+		p := strings.Repeat("s", int(segment.MinSegmentBytes-seal-end.Byte))
+		frame := func() int64 { return int64(segment.FrameHeaderBytes + segment.BatchBytes(batch(p))) }
+		for end.Byte+frame()+seal > segment.MinSegmentBytes+over {
+			p = p[1:]
+		}
+		next := mustPut(t, l, p)
+		if want := end.Segment + segment.ID(over); next.Segment != want || end.Byte+frame()+seal != segment.MinSegmentBytes+over {
+			t.Errorf("a frame that passes the cap by %d bytes went to segment %d, want %d", over, next.Segment, want)
+		}
+		mustSeal(t, l)
+		for _, s := range l.Sealed() {
+			if s.Bytes > segment.MinSegmentBytes || over == 0 && s.Bytes != segment.MinSegmentBytes {
+				t.Errorf("segment %d is %d bytes, its cap is %d", s.ID, s.Bytes, segment.MinSegmentBytes)
+			}
+		}
+		mustClose(t, l)
+	}
 }
 
 // rfc6Age: not one nanosecond earlier, and not by an empty segment.
