@@ -64,7 +64,7 @@ type retention struct {
 	sealed    []wal.SealedSegment // that stand here, in order
 	consumers []segment.Consumer
 	reader    segment.ID // the oldest segment that a reader is at
-	keepAll   bool       // whoever reads
+	keepAll   bool       // Config.HydrateAll: whoever reads, and however much it is
 	holdMax   int64      // bytes, newest first, that may be held
 	pressed   bool       // the disk is nearly full
 }
@@ -78,10 +78,10 @@ func planFloor(in retention) segment.ID {
 	if in.pressed {
 		return wal.NoFloor
 	}
-	floor := in.reader
 	if in.keepAll {
-		floor = 0
+		return 0
 	}
+	floor := in.reader
 	for _, c := range in.consumers {
 		floor = min(floor, holding(in.sealed, c.Cursor+1))
 	}

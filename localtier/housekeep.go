@@ -42,7 +42,7 @@ func (s *shardLog) housekeep(ctx context.Context) {
 func (s *shardLog) retainFloor() segment.ID {
 	return planFloor(retention{
 		sealed: s.wal.Sealed(), consumers: s.carried.consumers(), reader: s.index.holds.lowest(),
-		holdMax: s.cfg.ConsumerHoldMax, pressed: s.pressed(),
+		keepAll: s.cfg.HydrateAll, holdMax: s.cfg.ConsumerHoldMax, pressed: s.pressed(),
 	})
 }
 

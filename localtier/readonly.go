@@ -25,9 +25,13 @@ type ReadOnly struct {
 // OpenReadOnly judges a shard directory as its owner would, and changes nothing. A
 // missing one matches fs.ErrNotExist; damage is a *segment.CorruptionError.
 func OpenReadOnly(ctx context.Context, dir string) (*ReadOnly, error) {
+	return openReadOnly(ctx, dir, nil)
+}
+
+func openReadOnly(ctx context.Context, dir string, fsys wal.FS) (*ReadOnly, error) {
 	r := &ReadOnly{dir: dir}
 	var err error
-	if r.log, err = wal.OpenReadOnly(ctx, dir, wal.Config{}, nil); err != nil {
+	if r.log, err = wal.OpenReadOnly(ctx, dir, wal.Config{FS: fsys}, nil); err != nil {
 		return nil, err
 	}
 	r.index.begin(r.log)

@@ -19,6 +19,16 @@ func scanLocal(rows iter.Seq2[ShardRow, error]) (out []string, err error) {
 	return out, nil
 }
 
+func collectShard(rows iter.Seq2[ShardRow, error]) (out []ShardRow, err error) {
+	for r, err := range rows {
+		if err != nil {
+			return out, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
 // TestReadShard: all streams in seq order, wherever they lie, of a live writer and of a
 // directory that is looked at; reserved streams by name only.
 func TestReadShard(t *testing.T) {

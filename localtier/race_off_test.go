@@ -1,0 +1,5 @@
+//go:build !race
+
+package localtier
+
+const raceEnabled = false
