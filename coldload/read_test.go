@@ -194,6 +194,47 @@ func TestK29LostAboveTrimmedBelow(t *testing.T) {
 	}
 }
 
+// TestK29BelowTheWatermark: the same of a chain's watermark, for a stream and for a scan.
+func TestK29BelowTheWatermark(t *testing.T) {
+	x, keys := threeSlots(t, nil)
+	ctx := t.Context()
+	slots, err := x.Catalog.Slots(ctx, x.Chain, 1, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := catalog.Watermark{Chain: x.Chain, Seq: slots[0].Next - 1, Segment: slots[0].ID, Term: x.Term}
+	if _, err := x.Catalog.RaiseWatermark(ctx, mark); err != nil {
+		t.Fatal(err)
+	}
+	x.Delete(keys[0]) // given up: nobody misses it
+	r := reader(t, x, coldload.Config{})
+	got, err := collect(ctx, r, "a", segment.Pos{}, segment.Pos{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, x.Rows["a"][15:])
+	scanned, err := scanAll(ctx, r, x, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScan(t, scanned, chainRows(x, mark.Seq+1, nil))
+	var re *coldload.ReadError
+	if _, err := collect(ctx, r, "a", at(mark.Seq), segment.Pos{}); !errors.Is(err, coldload.ErrTrimmed) || !errors.As(err, &re) || re.First != at(mark.Seq+1) {
+		t.Errorf("below the watermark: %v", err)
+	}
+	var se *coldload.ScanError
+	if _, err := scanAll(ctx, r, x, mark.Seq, nil); !errors.Is(err, coldload.ErrTrimmed) || !errors.As(err, &se) || se.First != mark.Seq+1 {
+		t.Errorf("below the watermark: %v", err)
+	}
+	x.Delete(keys[1]) // above it
+	if _, err := collect(ctx, r, "a", segment.Pos{}, segment.Pos{}); !errors.Is(err, coldload.ErrLost) || !errors.As(err, &re) || re.Key != keys[1] {
+		t.Errorf("above the watermark: %v", err)
+	}
+	if _, err := scanAll(ctx, r, x, 0, nil); !errors.Is(err, coldload.ErrLost) || !errors.As(err, &se) || se.Key != keys[1] {
+		t.Errorf("above the watermark: %v", err)
+	}
+}
+
 // planner counts and changes what the catalog answers.
 type planner struct {
 	coldload.Catalog

@@ -20,8 +20,11 @@
 //	           ack.go answers; seal.go seals early for those who wait
 //	publish    publisher.go is the loop; parcel.go the bundle and its create-once PUT,
 //	           verdict.go what a 412 means, and the absorb; finish.go the CHECKPOINT
-//	keep       lease.go, housekeep.go
-//	read       index.go, read.go: rows that the bucket does not have yet; readonly.go
+//	keep       lease.go; housekeep.go unlinks what holds.go lets go
+//	read       read.go by stream, shardscan.go by shard: rows that are on this disk;
+//	           readonly.go without owning them
+//	index      index.go: where rows lie; pending.go until they are durable, frames.go
+//	           then; scan.go makes what stood here before; framesource.go reads frames
 //	end        close.go: seal, publish, absorb, release
 //
 // Who waits for whom: an append for the log's committer, and for `shared` for the
@@ -34,7 +37,9 @@
 // durable; one that ends in a refusal (NotOwnerError, BackpressureError, NameError,
 // ErrTooLarge) has not.
 //
-// What this package does not do yet: hydrate a directory from the bucket,
-// quarantine and salvage leftovers of a lost chain, durable consumers, idempotent
-// producers, retention, topology changes. The formats carry them all.
+// What the index costs. It has places, no rows: 16 bytes a frame, so at most that a
+// row (16.1 measured over a million one-row frames, in 1 stream and in 10,000 alike),
+// and some 115 bytes a stream and segment for the stream's name and chain. A shard holds
+// at most 8 Mi frames of it (128 MiB); what is not used goes first and is made again from
+// the file. A seq is found in O(log n), of the shard as of one stream.
 package localtier

@@ -110,13 +110,15 @@ func TestPendingKeepsNothing(t *testing.T) {
 // opens counts what is opened, and can lose a segment as housekeeping does.
 type opens struct {
 	segmentOpener
-	n    map[segment.ID]int
-	gone map[segment.ID]bool
+	n     map[segment.ID]int
+	gone  map[segment.ID]bool
+	blink int // so many opens find nothing
 }
 
 func (o *opens) OpenSegment(id segment.ID) (*wal.SegmentReader, error) {
 	o.n[id]++
-	if o.gone[id] {
+	if o.blink > 0 || o.gone[id] {
+		o.blink--
 		return nil, wal.ErrNotFound
 	}
 	return o.segmentOpener.OpenSegment(id)
@@ -236,6 +238,19 @@ func TestIndexGap(t *testing.T) {
 	s.index.adopt(sealed[1])
 	if got, err := readLocal(t, a, "s", 1, 0); err != nil || len(got) != 10 || first() != 1 {
 		t.Errorf("%v, %v, local from %d", got, err, first())
+	}
+	abandon(t, a)
+}
+
+// TestReadOfSealing: a segment that the log does not list for a moment, since its Seal has
+// just become durable, is waited for and not taken for housekept.
+func TestReadOfSealing(t *testing.T) {
+	w := newWorld(t, 1)
+	a := w.twentyRows()
+	x := &a.shards[0].index
+	x.log = &opens{segmentOpener: x.log, n: map[segment.ID]int{}, blink: 3}
+	if got, err := readLocal(t, a, "s", 17, 0); err != nil || fmt.Sprint(got) != "[17 18]" {
+		t.Errorf("%v, %v", got, err)
 	}
 	abandon(t, a)
 }
