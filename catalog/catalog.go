@@ -75,7 +75,8 @@ type Acquire struct {
 // Ownership of chains (03 §3).
 type Ownership interface {
 	// AcquireChain is a compare-and-set on the term. It records the term's owner in
-	// the term table. Closed chains refuse with ErrConflict.
+	// the term table. Closed chains, and those of an epoch that is opening, refuse with
+	// ErrConflict.
 	AcquireChain(ctx context.Context, a Acquire) (ChainRow, error)
 	// RenewChain extends the lease; ErrFenced if owner or term moved on.
 	RenewChain(ctx context.Context, c segment.Chain, owner segment.UUID, term segment.Term, lease time.Duration) (ChainRow, error)

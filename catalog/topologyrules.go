@@ -46,6 +46,15 @@ func describeTopology(t *Topology) string {
 	return fmt.Sprintf("%d shards, class %s, buckets %q, settle %v", t.Shards, t.Class, t.Buckets, t.Settle)
 }
 
+// CheckOpened: no chain of an epoch has an owner while lower epochs may still take rows,
+// for a stream's rows go on in the next epoch only after its last ones in this.
+func CheckOpened(verb string, t *Topology) error {
+	if t.State == TopologyOpening {
+		return Conflict(verb, "epoch opened", "an epoch that is open", fmt.Sprintf("epoch %d is opening: lower epochs are being closed, try again", t.Epoch))
+	}
+	return nil
+}
+
 // CheckTopologyStep holds a step of an epoch's life against what stands. have is the
 // epoch; chains are all rows, of every epoch.
 func CheckTopologyStep(have *Topology, from, to TopologyState, chains []ChainRow) error {

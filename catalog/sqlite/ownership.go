@@ -18,6 +18,13 @@ func (d *DB) AcquireChain(ctx context.Context, a catalog.Acquire) (row catalog.C
 		if err := catalog.CheckAcquire(&row, &a, t.now); err != nil {
 			return err
 		}
+		epoch, err := t.topology(a.Epoch)
+		if err != nil {
+			return err
+		}
+		if err := catalog.CheckOpened("AcquireChain", &epoch); err != nil {
+			return err
+		}
 		if row.Owner != a.Owner && row.Owner != (segment.UUID{}) {
 			if err := t.audit("takeover", a.Chain.String(), fmt.Sprintf("term %d: %s takes over from %s", row.Term+1, a.Owner, row.Owner)); err != nil {
 				return err
