@@ -71,11 +71,12 @@ func (c *carried) lists() ([]segment.Consumer, []segment.Producer) {
 	for name, cursor := range c.cursors {
 		cursors[name] = cursor
 	}
-	producers := segment.NewProducers(c.listProducers())
 	for _, ch := range c.pending {
-		ch.apply(cursors, producers)
+		if ch.kind != segment.KindBatch {
+			segment.ApplyConsumer(cursors, ch.kind, ch.consumer)
+		}
 	}
-	return sortedCursors(cursors), producers.List()
+	return sortedCursors(cursors), c.queuedProducers()
 }
 
 func (c *carried) listProducers() []segment.Producer {
@@ -83,6 +84,21 @@ func (c *carried) listProducers() []segment.Producer {
 		return nil
 	}
 	return c.producers.List()
+}
+
+// queuedProducers is segment.ApplyProducer over all that is pending, at the price of
+// one walk: who has a pending append was used after those who have none.
+func (c *carried) queuedProducers() []segment.Producer {
+	out := c.listProducers()
+	if len(c.producerOf) > 0 {
+		out = slices.DeleteFunc(out, func(p segment.Producer) bool { return c.producerOf[p.ID] != nil })
+	}
+	for _, ch := range c.pending {
+		if ch.kind == segment.KindBatch && c.producerOf[ch.producer.ID] == ch {
+			out = append(out, ch.producer)
+		}
+	}
+	return out[max(0, len(out)-segment.MaxProducers):]
 }
 
 func sortedCursors(cursors map[string]segment.Seq) []segment.Consumer {

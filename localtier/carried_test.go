@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -99,6 +100,31 @@ func checkCarried(t *testing.T, s *shardLog) {
 	}
 	if got := s.carried.consumers(); fmt.Sprint(got) != fmt.Sprint(consumers) {
 		t.Errorf("durable consumers %s, the frames say %s", briefly(got), briefly(consumers))
+	}
+}
+
+// TestQueuedProducers: the short way gives what the rule gives.
+func TestQueuedProducers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	durable := make([]segment.Producer, segment.MaxProducers-10)
+	for i := range durable {
+		durable[i] = segment.Producer{ID: fmt.Sprint("p", i), Sequence: 1, First: 1, Last: 1}
+	}
+	var c carried
+	c.restart(nil, durable)
+	want := segment.NewProducers(durable)
+	for i := range 200 {
+		id := fmt.Sprint("p", rng.IntN(40)) // among the oldest, and again and again
+		if rng.IntN(4) == 0 {
+			id = fmt.Sprint("new", rng.IntN(60))
+		}
+		p := segment.Producer{ID: id, Sequence: uint64(i), First: segment.Seq(i + 1), Last: segment.Seq(i + 1)}
+		ch := &carriedChange{kind: segment.KindBatch, producer: p}
+		c.pending, c.producerOf[id] = append(c.pending, ch), ch
+		segment.ApplyProducer(want, p)
+	}
+	if _, got := c.lists(); !slices.Equal(got, want.List()) {
+		t.Errorf("%s, want %s", briefly(got), briefly(want.List()))
 	}
 }
 
