@@ -49,6 +49,16 @@ func (a *app) driveCommand() *cobra.Command {
 			"Starts --shards writers with disks of their own over one bucket: what owners publish, readers without a disk read;\nan owner is killed, its disk deleted, and another takes its shard from the bucket alone.",
 			[]driveFlag{driveEvents, driveShards, driveConsumer},
 		},
+		{
+			drive.GC, "Give up what a consumer has passed, at the owner",
+			"Appends --events in segments of --segment-bytes, acknowledges a consumer at three quarters, and runs retention at the\nowner: its disk shrinks, what is retained is whole and begins right above the watermark, also after a kill and restart.",
+			[]driveFlag{driveEvents, driveConsumer, driveSegments},
+		},
+		{
+			drive.SharedGC, "Give up what a consumer has passed, across the bucket",
+			"The same over a bucket with --shards owners, and the auditor deletes the slots: owner, a reader without a disk, and a new\nowner on an empty disk see exactly the same rows; no other shard is touched. Takes some read graces (of a second).",
+			[]driveFlag{driveEvents, driveShards, driveConsumer, driveSegments},
+		},
 	} {
 		cmd.AddCommand(a.oneDrive(d.name, d.short, d.long, d.flags))
 	}

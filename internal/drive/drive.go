@@ -23,10 +23,11 @@ const (
 // ErrOptions: options that no drive can run with.
 var ErrOptions = errors.New("options of a drive")
 
-// The ranges of the options. Each drive runs in seconds at the upper ends.
+// The ranges of the options: a drive is a proof, not a load.
 const (
 	MaxEvents       = 100_000
-	LeastShards     = 2 // an owner, and one who is not
+	MaxSegments     = 2_000 // that the gc drives seal one by one
+	LeastShards     = 2     // an owner, and one who is not
 	MaxShards       = 64
 	MaxSegmentBytes = 256 << 20
 	MaxMinRetained  = 1000
@@ -55,7 +56,7 @@ type Options struct {
 
 // Defaults are the options of a drive that was given none.
 func Defaults(name string) Options {
-	o := Options{Events: 40, Shards: 2, Consumer: "projector", SegmentBytes: 4 << 10, MinRetained: 2}
+	o := Options{Events: 40, Shards: 2, Consumer: "projector", SegmentBytes: 256, MinRetained: 2}
 	if name == Recovery {
 		o.Events, o.Shards = 3, 1
 	}
@@ -81,6 +82,10 @@ func (o *Options) Validate(name string) error {
 	bad(o.Events < least || o.Events > MaxEvents, "--events %d: give %d to %d", o.Events, least, MaxEvents)
 	bad(name != Recovery && name != GC && (o.Shards < LeastShards || o.Shards > MaxShards), "--shards %d: give %d to %d", o.Shards, LeastShards, MaxShards)
 	bad(o.SegmentBytes < 64 || o.SegmentBytes > MaxSegmentBytes, "--segment-bytes %d: give 64 to %d", o.SegmentBytes, int64(MaxSegmentBytes))
+	if name == GC || name == SharedGC {
+		n := int64(o.Events) * payloadBytes / max(o.SegmentBytes, 1)
+		bad(n > MaxSegments, "--events %d in --segment-bytes %d make %d segments, at most %d: give fewer events or larger segments", o.Events, o.SegmentBytes, n, MaxSegments)
+	}
 	bad(o.MinRetained < 1 || o.MinRetained > MaxMinRetained, "--min-retained-segments %d: give 1 to %d", o.MinRetained, MaxMinRetained)
 	if err := segment.CheckConsumer(o.Consumer); err != nil {
 		errs = append(errs, fmt.Errorf("%w: --consumer: %w", ErrOptions, err))
@@ -90,7 +95,7 @@ func (o *Options) Validate(name string) error {
 
 func drives() map[string]func(context.Context, *Options, *site) *Report {
 	return map[string]func(context.Context, *Options, *site) *Report{
-		Recovery: runRecovery, Affinity: runAffinity, Shared: runShared,
+		Recovery: runRecovery, Affinity: runAffinity, Shared: runShared, GC: runGC, SharedGC: runSharedGC,
 	}
 }
 

@@ -116,6 +116,11 @@ func TestOptions(t *testing.T) {
 			}
 		})
 	}
+	o := options(t, GC)
+	o.Events, o.SegmentBytes = MaxEvents, 64
+	if _, err := Run(t.Context(), GC, o); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), "segments") {
+		t.Errorf("too many segments: %v", err)
+	}
 	if _, err := Run(t.Context(), "dance", options(t, Shared)); !errors.Is(err, ErrOptions) {
 		t.Errorf("an unknown drive: %v", err)
 	}
@@ -181,5 +186,3 @@ func breaking(t *testing.T, name, moment string, breakIt func(ctx context.Contex
 func (s *site) diskDir(disk string, shard segment.Shard) string {
 	return filepath.Join(s.dir, "disk-"+disk, s.chain(shard).String())
 }
-
-func segmentFiles(dir string) ([]string, error) { return filepath.Glob(filepath.Join(dir, "*.seg")) }

@@ -35,6 +35,9 @@ func makeEvents(n int, streams []string) []event {
 	return out
 }
 
+// payloadBytes is about what a payload has.
+const payloadBytes = 104
+
 // payload is some hundred bytes, of any value, none like another.
 func payload(i int) string {
 	b := fmt.Appendf(nil, "event %d ", i)

@@ -195,9 +195,12 @@ func former(dir string, entries []fs.DirEntry) error {
 	return nil
 }
 
+// segmentFiles are those of a shard directory.
+func segmentFiles(dir string) ([]string, error) { return filepath.Glob(filepath.Join(dir, "*.seg")) }
+
 // config of the drives' writers: segments seal when the drive says so.
 func config() localtier.Config {
-	c := localtier.Config{MinFreeDisk: -1, WriterVersion: "strandline drive"}
+	c := localtier.Config{MinFreeDisk: -1, WriterVersion: "strandline drive", HydrateAll: true}
 	c.WAL.SegmentAge = maxAge
 	return c
 }
