@@ -16,7 +16,7 @@ const indexEvery = time.Second
 // scheduleIndex has index.json written soon, off the committer's path. Under mu.
 func (l *Log) scheduleIndex() {
 	if l.indexTimer == nil && !l.closing {
-		l.indexTimer = time.AfterFunc(indexEvery, l.writeIndex)
+		l.indexTimer = time.AfterFunc(indexEvery, l.indexDue)
 	}
 }
 
@@ -32,12 +32,30 @@ func (l *Log) stopIndex() {
 	defer l.index.Unlock()
 }
 
+// indexDue is the timer's. One that fired right before stopIndex stopped it comes by here
+// after the directory was given back: it may be another log's by then.
+func (l *Log) indexDue() {
+	l.index.Lock()
+	defer l.index.Unlock()
+	l.mu.Lock()
+	closing := l.closing // which writes the last one itself
+	l.mu.Unlock()
+	if !closing {
+		l.writeIndexHeld()
+	}
+}
+
 // writeIndex writes what is durable now to index.json. It comes after the fsync
 // of those bytes and has none of its own; a poisoned log leaves it alone. A failure costs the next open a scan,
 // so it is counted and logged and fails nobody.
 func (l *Log) writeIndex() {
 	l.index.Lock()
 	defer l.index.Unlock()
+	l.writeIndexHeld()
+}
+
+// writeIndexHeld holds index.
+func (l *Log) writeIndexHeld() {
 	l.mu.Lock()
 	l.indexTimer = nil
 	final := l.poison != nil
