@@ -98,10 +98,11 @@ func (s *shardLog) passOver(ctx context.Context, row catalog.ChainRow, local []w
 		case !s.neverBegan(row, found.Footer.Slot):
 			return row, nil
 		}
-		if err := s.void(ctx, overtaken(found, row, s.term)); !errors.Is(err, errAgain) {
+		done, err := absorb.Void(ctx, s.catalog, s.bucket, overtaken(found, row, s.term), s.caller())
+		if err != nil {
 			return row, s.takeoverError("void a fence that was never absorbed", err)
 		}
-		row = s.chainRow()
+		row = done.Chain
 	}
 }
 
