@@ -159,6 +159,9 @@ func killedChild(t *testing.T, mode, dir string, at int) told {
 		if v, err := strconv.ParseUint(rest, 10, 64); err == nil {
 			says.numbers[word] = v
 		}
+		if says.numbers["acked"] > says.numbers["synced"] { // the lines come in the order of what they tell
+			t.Errorf("row %d was acknowledged when rows to %d were fsynced", says.numbers["acked"], says.numbers["synced"])
+		}
 		if word == "here" {
 			break
 		}
