@@ -132,6 +132,12 @@ func TestRatiosAreWithinRepetitions(t *testing.T) {
 			t.Errorf("%s holds, and the shard log was not measured", g.Text)
 		}
 	}
+	r.Standing = []standingRow{{Peer: "strandline wal", PromRatio: 1.3}}
+	for _, g := range judge(r) {
+		if g.Holds != (g.WAL == 1.3) {
+			t.Errorf("%s: %+v", g.Text, g)
+		}
+	}
 }
 
 func TestMedian(t *testing.T) {

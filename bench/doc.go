@@ -21,6 +21,9 @@
 // a ratio is the median of the ratios within each repetition, to the peer that was
 // the fastest in that cell of that repetition.
 //
+// Our two logs are measured in steady state: with spare files to write over, as a log
+// has them that has published and given up segments before (peer/spares.go).
+//
 // The bare rows are a write and an fdatasync without any log, for the price of the
 // disk: in a growing file, and over blocks that were written before.
 //

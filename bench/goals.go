@@ -1,8 +1,10 @@
 package main
 
-// goal is an expectation of ours, held against the whole shard log.
+// goal is an expectation of ours, held against the whole shard log, or against the log
+// alone where it is of a thing that the log alone does.
 type goal struct {
 	Text  string
+	OfLog bool
 	Least float64 // 0: there is none
 	Most  float64 // 0: there is none
 	Value func(r *report, peer string) float64
@@ -54,7 +56,7 @@ func goals() []goal {
 		{Text: "64 KiB × 16, rows/s by the best peer's", Least: 1.4, Value: inCell(large, 16, byRate)},
 		{Text: "64 KiB × 256, rows/s by the best peer's", Least: 1.4, Value: inCell(large, 256, byRate)},
 		{Text: "1 KiB × 1, p50 by that of a bare write + fdatasync over written blocks", Most: 1.2, Value: inCell(kib, 1, func(x row) float64 { return x.BareRatio })},
-		{Text: "replay, warm, by prometheus wlog's", Least: 1.2, Value: standingLog(func(x standingRow) float64 { return x.PromRatio })},
+		{Text: "replay of the log alone, warm, by prometheus wlog's", OfLog: true, Least: 1.2, Value: standingLog(func(x standingRow) float64 { return x.PromRatio })},
 		{Text: "open for append, ms", Most: 20, Value: standingLog(func(x standingRow) float64 { return x.OpenMillis })},
 		{Text: "allocations a row, 1 KiB × 16", Most: 0.5, Value: inCell(kib, 16, allocs)},
 		{Text: "allocations a row, 1 KiB × 256", Most: 0.1, Value: inCell(kib, 256, allocs)},
@@ -65,10 +67,14 @@ func goals() []goal {
 func judge(r *report) (out []judged) {
 	for _, g := range goals() {
 		j := judged{Text: g.Text, WAL: g.Value(r, "strandline wal"), Shard: g.Value(r, "strandline shard")}
+		reached := j.Shard
+		if g.OfLog {
+			reached = j.WAL
+		}
 		if g.Least > 0 {
-			j.Bound, j.Holds = "≥ "+short(g.Least), j.Shard >= g.Least
+			j.Bound, j.Holds = "≥ "+short(g.Least), reached >= g.Least
 		} else {
-			j.Bound, j.Holds = "≤ "+short(g.Most), j.Shard > 0 && j.Shard <= g.Most
+			j.Bound, j.Holds = "≤ "+short(g.Most), reached > 0 && reached <= g.Most
 		}
 		out = append(out, j)
 	}

@@ -139,8 +139,10 @@ func (r *report) standings(p *page) {
 			if q.NoOpen {
 				open = "–"
 			}
-			rows = append(rows, []string{named(q), fmt.Sprint(x.Bytes >> 20), short(x.FillMBps), open, short(x.OpenPeakMiB),
-				short(x.ReplayMBps), short(x.Ratio), short(x.PromRatio), short(x.PeakMiB)})
+			rows = append(rows, []string{
+				named(q), fmt.Sprint(x.Bytes >> 20), short(x.FillMBps), open, short(x.OpenPeakMiB),
+				short(x.ReplayMBps), short(x.Ratio), short(x.PromRatio), short(x.PeakMiB),
+			})
 		}
 	}
 	p.line("### Open and replay of a closed log of 1 KiB records, files in the page cache (medians of %d)\n", r.Settings.Replays)
@@ -148,7 +150,7 @@ func (r *report) standings(p *page) {
 }
 
 func (r *report) goals(p *page) {
-	rows := [][]string{{"expected of the whole shard log", "bound", "strandline shard", "holds", "(strandline wal)"}}
+	rows := [][]string{{"expected of the whole shard log", "bound", "strandline shard", "strandline wal", "holds"}}
 	for _, g := range r.Goals {
 		if g.Shard == 0 && g.WAL == 0 {
 			continue
@@ -157,7 +159,7 @@ func (r *report) goals(p *page) {
 		if g.Holds {
 			holds = "yes"
 		}
-		rows = append(rows, []string{g.Text, g.Bound, short(g.Shard), holds, short(g.WAL)})
+		rows = append(rows, []string{g.Text, g.Bound, short(g.Shard), short(g.WAL), holds})
 	}
 	if len(rows) == 1 {
 		return

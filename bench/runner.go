@@ -49,6 +49,10 @@ func (r *runner) all(ctx context.Context) error {
 // another implementation, so that none always follows the same one.
 func (r *runner) appends(ctx context.Context) error {
 	peers := r.settings.peers()
+	spares, err := peer.NewSpares(filepath.Join(r.base, "spares"), r.settings.SegmentMiB<<20)
+	if err != nil {
+		return err
+	}
 	for rep := range r.settings.Repetitions {
 		for _, size := range r.settings.RecordBytes {
 			for _, producers := range r.settings.Producers {
@@ -58,16 +62,37 @@ func (r *runner) appends(ctx context.Context) error {
 					if !r.settings.measured(p, c) {
 						continue
 					}
-					dir := filepath.Join(r.base, "cell")
-					t := task{Job: jobAppend, Peer: p.Name, Dir: dir, RecordBytes: size, Producers: producers}
-					t.Options.Used = r.settings.used(c)
-					r.one(ctx, rep, t)
-					if err := discard(ctx, dir); err != nil {
+					if err := r.append(ctx, rep, p, c, spares); err != nil {
 						return err
 					}
 				}
 			}
 		}
+	}
+	return nil
+}
+
+// append measures one cell in a new directory. An error is not the measurement's.
+func (r *runner) append(ctx context.Context, rep int, p peer.Peer, c cell, spares *peer.Spares) error {
+	dir := filepath.Join(r.base, "cell")
+	t := task{Job: jobAppend, Peer: p.Name, Dir: dir, RecordBytes: c.RecordBytes, Producers: c.Producers}
+	if p.SpareDir != nil {
+		t.Options.Spares = r.settings.spares(c)
+		if err := spares.Lend(p.SpareDir(dir), t.Options.Spares); err != nil {
+			return err
+		}
+	}
+	r.one(ctx, rep, t)
+	if p.SpareDir != nil {
+		if err := spares.TakeBack(dir); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return nil
 }
@@ -126,15 +151,4 @@ func (r *runner) one(ctx context.Context, rep int, t task) bool {
 	r.samples = append(r.samples, taken{t.Job, rep, t.Peer, c, s})
 	fmt.Fprintf(r.log, "%s %s  (%v)\n", what, s.brief(t.Job), took)
 	return true
-}
-
-// discard removes a measured log.
-func discard(ctx context.Context, dir string) error {
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
 }

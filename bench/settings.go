@@ -120,17 +120,18 @@ func (s settings) measured(p peer.Peer, c cell) bool {
 }
 
 const (
-	// usedSegments are written and given up before a log is measured that uses files
-	// again: as many as a measurement may fill, and a few.
-	usedSegments    = 2
-	usedPerSecond   = 500e6 // bytes that no log here passes for long
-	usedPerProducer = 4000  // rows a second of one producer, likewise
+	// spareFiles are lent to a log that writes over files: the two that it keeps, and as
+	// many as a measurement may fill.
+	spareFiles       = 2
+	sparePerSecond   = 500e6 // bytes that no log here passes for long
+	sparePerProducer = 4000  // rows a second of one producer, likewise
+	mostSpareFiles   = 16    // that the log would keep
 )
 
-// used is how many segments that is in a cell.
-func (s settings) used(c cell) int {
-	rate := min(usedPerSecond, float64(c.Producers*usedPerProducer*c.RecordBytes))
-	return usedSegments + int(rate*(s.Seconds+s.WarmSeconds))/(s.SegmentMiB<<20)
+// spares is how many files that is in a cell.
+func (s settings) spares(c cell) int {
+	rate := min(sparePerSecond, float64(c.Producers*sparePerProducer*c.RecordBytes))
+	return min(spareFiles+int(rate*(s.Seconds+s.WarmSeconds))/(s.SegmentMiB<<20), mostSpareFiles)
 }
 
 // replayBytes is how much of a peer is filled and replayed.

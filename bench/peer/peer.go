@@ -24,9 +24,8 @@ type Options struct {
 	SegmentBytes int
 	// Keep says that all records will be read back: nothing is reclaimed meanwhile.
 	Keep bool
-	// Used is how many segments a log has seen and given up before it is measured,
-	// where that makes a difference: files that are used again. 0: it is new.
-	Used int
+	// Spares is how many files that were written before lie in Peer.SpareDir.
+	Spares int
 	// Unsynced lets an append be acknowledged before it is durable. JetStream alone
 	// heeds it, which takes minutes to fill otherwise; nothing is measured with it.
 	Unsynced bool
@@ -55,6 +54,8 @@ type Peer struct {
 	Open func(dir string, o Options) (Log, error)
 	// Replay reads a closed log from its beginning, every record. nil: it cannot.
 	Replay func(dir string, o Options, sink Sink) error
+	// SpareDir is where a log looks for files to write over; nil: it does not.
+	SpareDir func(dir string) string
 	// NoOpen says that Open on a standing log does not stand for opening it.
 	NoOpen bool
 }

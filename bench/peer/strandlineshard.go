@@ -23,8 +23,8 @@ import (
 
 var strandlineShard = Peer{
 	Name: "strandline shard", Role: Ours, Module: strandlineModule,
-	Note: "localtier.Writer on one shard: admission, seqs, read index, lease; AckLocal, 16 streams. Some segments were written, published and given up before, so that files are used again; during the measurement the bucket is far away, and sealed segments wait. Its open is catalog, bucket and writer; its replay is a read-only open and a scan of the shard through its index",
-	Open: openShard, Replay: replayShard,
+	Note: "localtier.Writer on one shard: admission, seqs, read index, lease; AckLocal, 16 streams. It is measured in steady state, with spare files to write over; the bucket is far away, and sealed segments wait. Its open is catalog, bucket and writer; its replay is a read-only open and a scan of the shard through its index",
+	Open: openShard, Replay: replayShard, SpareDir: chainDir,
 }
 
 // shardStreams is how many streams the producers share.
@@ -53,20 +53,6 @@ type shardLog struct {
 }
 
 func openShard(dir string, o Options) (Log, error) {
-	if o.Used > 0 {
-		if err := useShard(dir, o); err != nil {
-			return nil, err
-		}
-	}
-	l, err := openShardLog(dir, o)
-	if err != nil {
-		return nil, err
-	}
-	l.catalog.far.Store(true)
-	return l, nil
-}
-
-func openShardLog(dir string, o Options) (_ *shardLog, err error) {
 	ctx := context.Background()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -83,12 +69,13 @@ func openShardLog(dir string, o Options) (_ *shardLog, err error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	l.catalog.far.Store(true)
 	return l, nil
 }
 
 func shardOptions(ctx context.Context, dir string, o Options, cat *farCatalog) (localtier.Options, error) {
 	out := localtier.Options{Dir: filepath.Join(dir, "writer"), Catalog: cat, Config: localtier.Config{
-		WAL:            wal.Config{SegmentBytes: int64(o.SegmentBytes), SegmentAge: 24 * time.Hour},
+		WAL:            wal.Config{SegmentBytes: int64(o.SegmentBytes), SegmentAge: 24 * time.Hour, SpareFiles: spareFiles(o)},
 		MaxUnpublished: math.MaxInt64, Housekeeping: time.Hour,
 	}}
 	if _, err := cat.Init(ctx, uuid.New()); err != nil {

@@ -14,8 +14,8 @@ const strandlineModule = "github.com/strandline/strandline"
 
 var strandlineWAL = Peer{
 	Name: "strandline wal", Role: Ours, Module: strandlineModule,
-	Note: "localtier/wal: segments, CRC-32C, group commit. It is measured in steady state: some segments were written and given up before, and one that is sealed meanwhile counts as published at once, so that files are used again",
-	Open: openWAL, Replay: replayWAL,
+	Note: "localtier/wal: segments, CRC-32C, group commit. It is measured in steady state, with spare files to write over; a segment that is sealed meanwhile counts as published at once, and its file is one again",
+	Open: openWAL, Replay: replayWAL, SpareDir: func(dir string) string { return dir },
 }
 
 // walLog reclaims what is sealed, as the shard log does once it is published.
@@ -30,10 +30,13 @@ type walLog struct {
 
 func walConfig(o Options) wal.Config {
 	return wal.Config{
-		SegmentBytes: int64(o.SegmentBytes), SegmentAge: 24 * time.Hour,
+		SegmentBytes: int64(o.SegmentBytes), SegmentAge: 24 * time.Hour, SpareFiles: spareFiles(o),
 		NextStart: func(*segment.Start) error { return nil },
 	}
 }
+
+// spareFiles is the log's default, or what was lent, so that nothing of it is removed.
+func spareFiles(o Options) int { return max(o.Spares, wal.DefaultSpareFiles) }
 
 func openWAL(dir string, o Options) (Log, error) {
 	l := &walLog{sealed: make(chan wal.SealedSegment, 64), end: make(chan struct{})}
@@ -57,11 +60,6 @@ func openWAL(dir string, o Options) (Log, error) {
 			return nil, errors.Join(err, l.log.Close())
 		}
 	}
-	if o.Used > 0 {
-		if err := l.use(o); err != nil {
-			return nil, errors.Join(err, l.log.Close())
-		}
-	}
 	l.done.Go(l.reclaim)
 	return l, nil
 }
@@ -70,7 +68,10 @@ func (l *walLog) reclaim() {
 	for {
 		select {
 		case s := <-l.sealed:
-			err := giveUp(l.log, s)
+			err := l.log.Checkpoint(context.Background(), s.End())
+			if err == nil {
+				_, err = l.log.Housekeep(context.Background(), wal.NoFloor)
+			}
 			l.mu.Lock()
 			l.err = errors.Join(l.err, err)
 			l.mu.Unlock()
