@@ -31,7 +31,7 @@ func JudgeTail(r io.ReaderAt, size int64, u UUID, end, known int64) (Tail, error
 		return t, nil
 	}
 	t.Torn = true
-	ours, err := judgeEnd(r, size, u, end)
+	ours, frame, err := judgeEnd(r, size, u, end)
 	if err != nil {
 		return t, err
 	}
@@ -39,40 +39,54 @@ func JudgeTail(r io.ReaderAt, size int64, u UUID, end, known int64) (Tail, error
 	if err != nil {
 		return t, err
 	}
-	if ours || found {
+	switch {
+	case found || ours && frame == 0:
 		t.Kept, err = keepTail(r, size, end)
+	case ours:
+		t.Kept, err = keepTail(r, end+frame, end)
 	}
 	return t, err
 }
 
 // judgeEnd looks at what stands exactly at end, and says whether it looks like
-// a frame of this segment.
-func judgeEnd(r io.ReaderAt, size int64, u UUID, end int64) (ours bool, err error) {
+// a frame of this segment. One whose payload is whole and whose header is of
+// another place is most likely a stale one of a recycled file, with others
+// behind it: then frame is its length, and it alone is worth keeping.
+func judgeEnd(r io.ReaderAt, size int64, u UUID, end int64) (ours bool, frame int64, err error) {
 	w := window{r: r, size: size}
 	b, err := w.at(end, FrameHeaderBytes)
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	if len(b) < FrameHeaderBytes {
-		return !allZero(b), nil
+		return !allZero(b), 0, nil
 	}
 	if le.Uint32(b[16:]) != headerCRC(b, u, end) {
-		return plausible(b) || oneBitOff(b, u, end), nil
+		if !plausible(b) || oneBitOff(b, u, end) {
+			return oneBitOff(b, u, end), 0, nil
+		}
+		if b, err = w.at(end, FrameLen(b)); err != nil {
+			return false, 0, err
+		}
+		if _, n, perr := parseChunkFrame(b, end); perr == nil {
+			return true, int64(n), nil
+		}
+		return true, 0, nil
 	}
 	if b, err = w.at(end, FrameHeaderBytes+min(int64(le.Uint32(b)), MaxFrameBytes)); err != nil {
-		return false, err
+		return false, 0, err
 	}
 	_, _, perr := ParseFrame(b, u, end)
 	f, invalid := perr.(*InvalidFrameError) //nolint:errorlint // ParseFrame gives nothing else
 	switch {
 	case !invalid:
-		return true, placed(corrupt(0, "a valid frame stands where the log was said to end"), u, 0, end)
+		return true, 0, placed(corrupt(0, "a valid frame stands where the log was said to end"), u, 0, end)
 	case f.Fault.Written():
 		// The header's CRC is right: this was written so, by a newer build or by a
 		// fault in one. It is no torn write, and cutting it would lose it.
-		return true, f.Corruption(u, 0)
+		return true, 0, f.Corruption(u, 0)
 	}
-	return true, nil
+	return true, 0, nil
 }
 
 // oneBitOff says that a header of this segment stands here with one flipped bit:

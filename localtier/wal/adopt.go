@@ -30,7 +30,7 @@ func (l *Log) ensureAdopted() error {
 // if it fails before the rename, so a full disk there is no poison.
 func (l *Log) adoptNewest(p position) error {
 	path := segmentPath(l.dir, p.start.ID)
-	f, digest, err := l.copyPrefix(path, p.end)
+	f, filled, digest, err := l.copyPrefix(path, p)
 	if err != nil {
 		return &failure{op: "copy", path: path, err: dropAside(l.fs, path, err)}
 	}
@@ -46,7 +46,7 @@ func (l *Log) adoptNewest(p position) error {
 	if err := promote(l.fs, path); err != nil {
 		return &failure{op: "put a copy in the place of", path: path, err: errors.Join(err, f.Close()), final: true}
 	}
-	l.file, l.digest = f, digest
+	l.file, l.digest, l.filled = f, digest, filled
 	l.mu.Lock()
 	l.prefix = sum
 	l.mu.Unlock()
@@ -65,31 +65,68 @@ func (l *Log) checkVouched(p position, sum prefixDigest) error {
 	}
 }
 
-// copyPrefix copies the first n bytes of a file to its .tmp and digests them.
-func (l *Log) copyPrefix(path string, n int64) (_ File, digest xxhash.Digest, err error) {
+// copyPrefix copies the bytes of a segment up to p to the .tmp of its file and
+// digests them. filled is how long that file is if it was a spare one.
+func (l *Log) copyPrefix(path string, p position) (_ File, filled int64, digest xxhash.Digest, err error) {
 	digest.Reset()
 	src, err := l.fs.Open(path)
 	if err != nil {
-		return nil, digest, err
+		return nil, 0, digest, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	dst, err := createAside(l.fs, path)
+	dst, filled, err := l.copyTarget(path, p.open)
 	if err != nil {
-		return nil, digest, err
+		return nil, 0, digest, err
 	}
+	if err := copyBytes(dst, src, p.end, &digest); err != nil {
+		return nil, 0, digest, errors.Join(err, dst.Close())
+	}
+	return dst, filled, digest, nil
+}
+
+// copyTarget makes path's .tmp: a new file, or a spare one for a segment that is
+// still written to.
+func (l *Log) copyTarget(path string, open bool) (File, int64, error) {
+	if open {
+		if s, ok := l.takeSpare(); ok {
+			f, err := l.spareAside(s, path)
+			if err == nil {
+				return f, s.size, nil
+			}
+			l.cfg.Logger.Warn("a spare file could not be used", "path", s.name, "err", err)
+		}
+	}
+	f, err := createAside(l.fs, path)
+	return f, 0, err
+}
+
+// spareAside gives a spare file path's .tmp name, durably: once a byte of this
+// segment is in it, it must never be a spare file again.
+func (l *Log) spareAside(s spareFile, path string) (File, error) {
+	if err := l.fs.Rename(s.name, path+tmpSuffix); err != nil {
+		return nil, err
+	}
+	if err := l.fs.SyncDir(l.dir); err != nil {
+		return nil, err
+	}
+	return l.fs.OpenWrite(path + tmpSuffix)
+}
+
+// copyBytes copies the first n bytes.
+func copyBytes(dst, src File, n int64, digest *xxhash.Digest) error {
 	buf := make([]byte, min(n, copyChunk))
 	for off := int64(0); off < n; {
 		b := buf[:min(int64(len(buf)), n-off)]
 		if got, err := src.ReadAt(b, off); got < len(b) {
-			return nil, digest, errors.Join(fmt.Errorf("read: %w", err), dst.Close())
+			return fmt.Errorf("read: %w", err)
 		}
 		if _, err := dst.WriteAt(b, off); err != nil {
-			return nil, digest, errors.Join(err, dst.Close())
+			return err
 		}
-		hash(&digest, b)
+		hash(digest, b)
 		off += int64(len(b))
 	}
-	return dst, digest, nil
+	return nil
 }
 
 // keepTorn keeps aside what recovery cuts off: evidence, and maybe rows that

@@ -1,10 +1,10 @@
 package wal_test
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,29 +14,68 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-// BenchmarkAppend is a closed loop: each producer sends its next 1 KiB row once
-// the last is durable. On the file system of the temporary directory.
+// BenchmarkAppend is a closed loop: each producer sends its next row once the
+// last is durable. On the file system of the temporary directory. "grow" writes
+// growing files, "fresh" is the default in a new directory, "steady" the default
+// once there are files that housekeeping is done with.
 func BenchmarkAppend(b *testing.B) {
-	for _, producers := range []int{1, 16, 256} {
-		b.Run(fmt.Sprintf("1KiB/producers=%d", producers), func(b *testing.B) {
-			cfg := config(nil)
-			cfg.SegmentBytes = 128 << 20
-			l, err := wal.Open(b.Context(), b.TempDir(), cfg, nil)
-			must(b, err)
-			begin(b, l)
-			appendLoop(b, l, producers)
-			m := l.Metrics()
-			b.ReportMetric(float64(m.Rows)/float64(m.Syncs), "rows/sync")
-			mustClose(b, l)
-		})
+	for _, size := range []int{256, 1024, 64 << 10} {
+		for _, producers := range []int{1, 16, 256} {
+			for _, mode := range []string{"grow", "fresh", "steady"} {
+				b.Run(fmt.Sprintf("%dB/producers=%d/%s", size, producers, mode), func(b *testing.B) {
+					l, stop := benchLog(b, mode)
+					appendLoop(b, l, producers, size)
+					stop()
+				})
+			}
+		}
 	}
 }
 
-func appendLoop(b *testing.B, l *wal.Log, producers int) {
-	payload := make([]byte, 1024)
+// benchLog is a log whose sealed segments are in the shared tier at once.
+func benchLog(b *testing.B, mode string) (*wal.Log, func()) {
+	cfg := config(nil)
+	cfg.SegmentBytes = 64 << 20
+	if cfg.Preallocate = wal.PreallocateAuto; mode == "grow" {
+		cfg.Preallocate = wal.PreallocateOff
+	}
+	sealed := make(chan wal.SealedSegment, 1000)
+	cfg.OnSealed = func(s wal.SealedSegment) { sealed <- s }
+	l, err := wal.Open(b.Context(), b.TempDir(), cfg, nil)
+	must(b, err)
+	begin(b, l)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for s := range sealed {
+			must(b, l.Checkpoint(bg, s.End()))
+			_, err := l.Housekeep(bg, wal.NoFloor)
+			must(b, err)
+		}
+	})
+	if mode == "steady" {
+		big := &segment.Batch{Stream: "orders", Rows: []segment.Row{{Payload: make([]byte, 1<<20)}}}
+		for l.Metrics().Recycled < 2 {
+			_, err := l.AppendBatch(b.Context(), big)
+			must(b, err)
+			must(b, l.Sync(b.Context()))
+		}
+		mustSeal(b, l)
+	}
+	return l, func() {
+		mustClose(b, l)
+		close(sealed)
+		wg.Wait()
+	}
+}
+
+func appendLoop(b *testing.B, l *wal.Log, producers, size int) {
+	payload := make([]byte, size)
 	_, _ = rand.Read(payload) // documented never to fail
-	b.SetBytes(1024)
+	b.SetBytes(int64(size))
+	var took []time.Duration
+	var mu sync.Mutex
 	var before, after runtime.MemStats
+	m := l.Metrics()
 	runtime.ReadMemStats(&before)
 	b.ResetTimer()
 	var left atomic.Int64
@@ -44,23 +83,33 @@ func appendLoop(b *testing.B, l *wal.Log, producers int) {
 	var wg sync.WaitGroup
 	for range producers {
 		wg.Go(func() {
+			mine := make([]time.Duration, 0, 1+2*b.N/producers)
 			batch := &segment.Batch{Stream: "orders", Rows: []segment.Row{{Payload: payload}}}
 			for left.Add(-1) >= 0 {
-				batch.Rows[0].Time = time.Now().UnixNano()
-				ticket, err := l.AppendBatch(context.Background(), batch)
+				begin := time.Now()
+				batch.Rows[0].Time = begin.UnixNano()
+				ticket, err := l.AppendBatch(bg, batch)
 				if err == nil {
-					_, err = ticket.Wait(context.Background())
+					_, err = ticket.Wait(bg)
 				}
 				if err != nil {
 					b.Error(err)
 					return
 				}
+				mine = append(mine, time.Since(begin))
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			took = append(took, mine...)
 		})
 	}
 	wg.Wait()
 	b.StopTimer()
 	runtime.ReadMemStats(&after)
+	n := l.Metrics()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
+	b.ReportMetric(float64(n.Rows-m.Rows)/float64(n.Syncs-m.Syncs), "rows/sync")
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(b.N), "allocs/row") // allocs/op is rounded to whole ones
 }
 

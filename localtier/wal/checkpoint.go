@@ -60,7 +60,7 @@ func (l *Log) writeCheckpoint(o Offset) error {
 	b := segment.EncodeCheckpoint(segment.Checkpoint{UUID: o.UUID, Offset: o.Byte})
 	path := filepath.Join(l.dir, segment.CheckpointFile)
 	if err := ReplaceFile(l.fs, path, b); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, l.freed(err))
 	}
 	l.mu.Lock()
 	l.checkpoint, l.hasCheck = o, true

@@ -153,6 +153,9 @@ func (l *Log) writeRun(r *run, digest uint64) (end int64, seal sealFrame, err er
 		}
 	}
 	if !r.seal {
+		if err := l.fillAhead(end, end-r.off); err != nil {
+			return 0, seal, l.rollback("write ahead", err)
+		}
 		return end, seal, nil
 	}
 	if seal, err = l.encodeSeal(r, digest); err != nil {

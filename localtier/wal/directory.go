@@ -16,6 +16,7 @@ import (
 type listing struct {
 	segments []segment.ID // ascending
 	tmp      []string     // unfinished files of ours
+	spares   []string
 	identity bool
 }
 
@@ -28,6 +29,9 @@ func list(fsys FS, dir string) (listing, error) {
 	for _, name := range names {
 		if id, ok := segment.ParseFileName(name); ok {
 			ls.segments = append(ls.segments, id)
+		}
+		if _, ok := parseSpareName(name); ok {
+			ls.spares = append(ls.spares, name)
 		}
 		if base, ok := strings.CutSuffix(name, tmpSuffix); ok && isOurs(base) {
 			ls.tmp = append(ls.tmp, name)

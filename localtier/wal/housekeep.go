@@ -3,7 +3,6 @@ package wal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/strandline/strandline/segment"
@@ -34,11 +33,15 @@ func (l *Log) Housekeep(ctx context.Context, retain segment.ID) ([]segment.ID, e
 // removeSegments unlinks segments that nothing needs here any more, oldest first,
 // and makes that durable. It holds side.
 func (l *Log) removeSegments(ctx context.Context, plan []SealedSegment) ([]segment.ID, error) {
-	removed, err := l.unlink(ctx, plan)
+	removed, spares, err := l.unlink(ctx, plan)
 	if len(removed) > 0 {
 		// A crash before this brings some of them back: they lie below CHECKPOINT,
 		// where gaps are allowed, and the next pass takes them again.
-		err = errors.Join(err, classify(l.fs.SyncDir(l.dir)))
+		serr := l.fs.SyncDir(l.dir)
+		if serr == nil {
+			l.addSpares(spares)
+		}
+		err = errors.Join(err, classify(serr))
 		l.metrics.removed.Add(int64(len(removed)))
 	}
 	return removed, err
@@ -52,21 +55,4 @@ func planHousekeep(sealed []SealedSegment, newest segment.ID, checkpoint Offset,
 		n++
 	}
 	return append([]SealedSegment(nil), sealed[:n]...)
-}
-
-// unlink removes in order, and forgets each as it goes.
-func (l *Log) unlink(ctx context.Context, plan []SealedSegment) (removed []segment.ID, err error) {
-	for _, s := range plan {
-		if ctx.Err() != nil {
-			return removed, context.Cause(ctx)
-		}
-		if err := l.fs.Remove(s.Path); err != nil && !vanished(err) {
-			return removed, fmt.Errorf("unlink segment %d: %w", s.ID, err)
-		}
-		removed = append(removed, s.ID)
-		l.mu.Lock()
-		l.sealed = l.sealed[1:]
-		l.mu.Unlock()
-	}
-	return removed, nil
 }

@@ -33,7 +33,7 @@ func (l *Log) Adopt(ctx context.Context, id segment.ID, u segment.UUID, fill fun
 	path := segmentPath(l.dir, id)
 	s, err := l.fillAside(ctx, path, id, u, fill)
 	if err != nil {
-		return fmt.Errorf("adopt segment %d: %w", id, classify(l.dropAdopted(path, err)))
+		return fmt.Errorf("adopt segment %d: %w", id, l.freed(l.dropAdopted(path, err)))
 	}
 	// A crash before the rename leaves the .tmp file, which the next open removes.
 	return l.insert(s)

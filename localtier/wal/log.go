@@ -92,6 +92,9 @@ type Log struct {
 
 	reclaimed segment.Reclaim         // as committed in reclaim.json
 	adopting  map[segment.ID]struct{} // ids that Adopt is at
+	readers   map[segment.ID]int      // open SegmentReaders
+	spares    []spareFile             // to be written over; see spare.go
+	spareNext uint64                  // number of the next one's name
 
 	side  sync.Mutex // serialises Checkpoint, Housekeep, Reclaim and Adopt's end
 	index sync.Mutex // serialises the writers of index.json
@@ -100,6 +103,8 @@ type Log struct {
 	// starts they belong to Open, then to the committer alone.
 	file     File
 	digest   xxhash.Digest
+	filled   int64  // where the file's written blocks end, if behind the frames
+	zeros    []byte // what fillAhead writes
 	siblings siblings
 	// vouched is the digest that index.json gave of a prefix that Open did not
 	// read; "" if there is none.

@@ -13,7 +13,7 @@ type metrics struct {
 	rollbacks, poisonings        atomic.Int64
 	waits, waitsFilled           atomic.Int64
 	indexWrites, indexFailures   atomic.Int64
-	removed, adopted             atomic.Int64
+	removed, adopted, recycled   atomic.Int64
 	recoveryNanos                atomic.Int64
 }
 
@@ -31,6 +31,8 @@ type Metrics struct {
 	IndexFailures       int64
 	Removed             int64 // segments unlinked by housekeeping or reclamation
 	Adopted             int64 // older segments taken in by Adopt
+	Recycled            int64 // segment files put aside to be written over
+	SpareBytes          int64 // in such files now
 	Unflushed           int64 // bytes that wait for the disk
 	DiskBytes           int64 // durable bytes of the segments that stand
 	SegmentCount        int64
@@ -79,7 +81,7 @@ func (l *Log) Metrics() Metrics {
 		Waits: m.waits.Load(), WaitsFilled: m.waitsFilled.Load(),
 		Rollbacks: m.rollbacks.Load(), Poisonings: m.poisonings.Load(),
 		IndexWrites: m.indexWrites.Load(), IndexFailures: m.indexFailures.Load(),
-		Removed: m.removed.Load(), Adopted: m.adopted.Load(), Recovery: time.Duration(m.recoveryNanos.Load()),
+		Removed: m.removed.Load(), Adopted: m.adopted.Load(), Recycled: m.recycled.Load(), Recovery: time.Duration(m.recoveryNanos.Load()),
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,6 +89,9 @@ func (l *Log) Metrics() Metrics {
 	out.SegmentCount = int64(len(l.sealed))
 	for _, s := range l.sealed {
 		out.DiskBytes += s.Bytes
+	}
+	for _, s := range l.spares {
+		out.SpareBytes += s.size
 	}
 	if l.durable.open {
 		out.SegmentCount++

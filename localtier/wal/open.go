@@ -67,7 +67,7 @@ func openLocked(ctx context.Context, dir string, cfg Config, sink Sink) (*Log, e
 		dir: dir, cfg: cfg, fs: cfg.FS, identity: identity,
 		stopped: make(chan struct{}), hurry: make(chan struct{}, 1),
 		head: r.end, durable: r.end, sealed: r.sealedList(), carried: r.carried,
-		reclaimed: r.side.reclaim, adopting: map[segment.ID]struct{}{},
+		reclaimed: r.side.reclaim, adopting: map[segment.ID]struct{}{}, readers: map[segment.ID]int{},
 	}
 	l.work = sync.NewCond(&l.mu)
 	l.checkpoint, l.hasCheck = r.checkpointOffset()
@@ -97,6 +97,9 @@ func (l *Log) repair(r *recovery, ls listing) error {
 		return err
 	}
 	if err := l.removeLeftovers(r.leftovers); err != nil {
+		return err
+	}
+	if err := l.loadSpares(ls.spares); err != nil {
 		return err
 	}
 	if r.headless != nil {
@@ -169,11 +172,13 @@ func (l *Log) moveHeadlessAside(r *recovery, s standing) error {
 
 // cutTail keeps the torn tail aside; adoption leaves it out of the new file.
 func (l *Log) cutTail(t segment.Tail) error {
-	l.cfg.Logger.Warn("torn tail cut: an interrupted write that was never acknowledged",
-		"segment", l.durable.start.ID, "offset", t.End, "bytes", t.Cut, "kept", len(t.Kept), "dir", l.dir)
 	if len(t.Kept) == 0 {
+		l.cfg.Logger.Info("log was not closed: its file goes on behind the last frame, with nothing of it",
+			"segment", l.durable.start.ID, "offset", t.End, "bytes", t.Cut, "dir", l.dir)
 		return nil
 	}
+	l.cfg.Logger.Warn("torn tail cut: an interrupted write that was never acknowledged",
+		"segment", l.durable.start.ID, "offset", t.End, "bytes", t.Cut, "kept", len(t.Kept), "dir", l.dir)
 	return keepTorn(l.fs, l.dir, l.durable.start.ID, t.Kept)
 }
 
@@ -222,10 +227,20 @@ func (l *Log) Close() error {
 	l.writeIndex()
 	err := l.Err()
 	if l.file != nil {
-		err = errors.Join(err, l.file.Close())
+		err = errors.Join(err, l.trim(err), l.file.Close())
 		l.file = nil
 	}
 	return errors.Join(err, l.lock.Close())
+}
+
+// trim ends the open file where the log ends, so that the next open finds what
+// index.json says exactly and need not look behind it. That is not made durable:
+// what it leaves after a power cut is what a log that was not closed leaves.
+func (l *Log) trim(poison error) error {
+	if poison != nil || l.filled <= l.durable.end {
+		return nil
+	}
+	return l.file.Truncate(l.durable.end)
 }
 
 func trimZeros(b []byte) []byte {

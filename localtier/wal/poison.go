@@ -17,14 +17,15 @@ func (f *failure) Unwrap() error { return classify(f.err) }
 // rollback takes a failed write off the file again. If that fails too, nobody
 // knows what the file holds: final.
 //
-// A file that was preallocated or recycled would need its old bytes back here;
-// a growing one is whole once it ends where it ended.
+// A file is whole once it ends where its frames ended: one that was longer, with
+// zeros or stale bytes behind them, grows from here on.
 func (l *Log) rollback(op string, err error) error {
 	f := &failure{op: op, path: segmentPath(l.dir, l.durable.start.ID), err: err}
 	if terr := l.file.Truncate(l.durable.end); terr != nil {
 		f.final = true
 		f.err = fmt.Errorf("%w, and the rollback: %w", classify(err), terr)
 	}
+	l.filled = 0
 	return f
 }
 
@@ -34,6 +35,7 @@ func (l *Log) rollback(op string, err error) error {
 func (l *Log) fail(runs []*run, err error) {
 	f, ok := err.(*failure) //nolint:errorlint // commit returns nothing else
 	final := !ok || f.final
+	err = l.freed(err)
 	l.mu.Lock()
 	failed := append(append([]*run(nil), runs...), l.queue...)
 	l.queue = nil

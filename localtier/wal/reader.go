@@ -14,6 +14,7 @@ type SegmentReader struct {
 	file File
 	size int64
 	UUID segment.UUID
+	done func() // tells the log; nil once closed, or if there is none to tell
 }
 
 // Size is how many bytes there are to read.
@@ -35,15 +36,36 @@ func (s *SegmentReader) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // Close gives the file back.
-func (s *SegmentReader) Close() error { return s.file.Close() }
+func (s *SegmentReader) Close() error {
+	if s.done != nil {
+		s.done()
+		s.done = nil
+	}
+	return s.file.Close()
+}
 
 // OpenSegment opens a segment that stands here, sealed or open. ErrNotFound if
 // it does not, or no longer: the shared tier has it.
 func (l *Log) OpenSegment(id segment.ID) (*SegmentReader, error) {
 	l.mu.Lock()
 	u, size := findSegment(l.sealed, l.durable, id)
+	l.readers[id]++ // from here on its file is not overwritten
 	l.mu.Unlock()
-	return openSegment(l.fs, segmentPath(l.dir, id), id, u, size)
+	s, err := openSegment(l.fs, segmentPath(l.dir, id), id, u, size)
+	if err != nil {
+		l.doneReading(id)
+		return nil, err
+	}
+	s.done = func() { l.doneReading(id) }
+	return s, nil
+}
+
+func (l *Log) doneReading(id segment.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.readers[id]--; l.readers[id] == 0 {
+		delete(l.readers, id)
+	}
 }
 
 // findSegment gives a segment's identity and durable length, 0 if it is not here.

@@ -91,7 +91,7 @@ func (l *Log) writeReclaim(r segment.Reclaim) error {
 	if err := ReplaceFile(l.fs, path, b); err != nil {
 		// It may stand there all the same. Then the next open finds what it gives up
 		// as leftovers, which is what was asked for.
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, l.freed(err))
 	}
 	l.mu.Lock()
 	l.reclaimed = r

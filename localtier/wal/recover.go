@@ -232,7 +232,11 @@ func (r *recovery) readNewest(ctx context.Context, f File, from int64) (int64, e
 	if end == segment.HeaderBytes {
 		return from, structural(s, err) // read whole a moment ago
 	}
-	if r.tail, err = segment.JudgeTail(f, s.info.Size, s.uuid, end, r.known()); err != nil {
+	r.tail, err = segment.JudgeTail(f, s.info.Size, s.uuid, end, r.known())
+	if err != nil && r.wentOn(f, s, end) {
+		r.tail, err = segment.Tail{End: end}, nil
+	}
+	if err != nil {
 		return end, segment.InFile(err, s.path, s.id)
 	}
 	r.end = position{start: s.start, uuid: s.uuid, open: true, end: end, frames: sc.Frames(), next: sc.NextSeq()}
@@ -241,6 +245,24 @@ func (r *recovery) readNewest(ctx context.Context, f File, from int64) (int64, e
 		r.newest.seal = seal
 	}
 	return end, nil
+}
+
+// wentOn says that a live writer has appended at end since the scan came there:
+// damage does not heal, so a frame that validates there now was not written yet
+// when it did not, and the log ended there at that moment. The file is often
+// longer than its frames, so that its size does not say how far they went.
+func (r *recovery) wentOn(f File, s standing, end int64) bool {
+	if !r.readOnly || r.known() > end {
+		return false
+	}
+	b := make([]byte, segment.FrameHeaderBytes)
+	if n, _ := f.ReadAt(b, end); n < len(b) || segment.FrameLen(b) > segment.FrameHeaderBytes+segment.MaxFrameBytes {
+		return false // short or unreadable: the verdict stands
+	}
+	b = make([]byte, segment.FrameLen(b))
+	n, _ := f.ReadAt(b, end) // likewise
+	_, _, err := segment.ParseFrame(b[:n], s.uuid, end)
+	return err == nil
 }
 
 // sealedList is what Sealed() will say.

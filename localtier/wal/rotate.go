@@ -208,6 +208,11 @@ func (l *Log) truncateAtSeal(size int64) error { return l.file.Truncate(size) }
 // file, from which nothing was acknowledged.
 func (l *Log) openSegment(o *opening) error {
 	path := segmentPath(l.dir, o.start.ID)
+	if s, ok := l.takeSpare(); ok {
+		if used, err := l.openSpare(o, s, path); used {
+			return err
+		}
+	}
 	f, err := l.createNext(path)
 	if err != nil {
 		return &failure{op: "create segment", path: path, err: err}
@@ -222,6 +227,7 @@ func (l *Log) openSegment(o *opening) error {
 		return &failure{op: "fsync directory", path: l.dir, err: errors.Join(err, f.Close()), final: true}
 	}
 	l.adoptNext(f, o)
+	l.filled = 0
 	return nil
 }
 

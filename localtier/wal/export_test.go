@@ -1,0 +1,8 @@
+package wal
+
+// Eager makes a log keep and use every spare file, however small, and write zeros
+// ahead of every write.
+func (c Config) Eager() Config {
+	c.tune = tuning{spareMin: 1, aheadFrom: 1, aheadBytes: 10_000, aheadRun: 1 << 20}
+	return c
+}
