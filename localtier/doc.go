@@ -18,6 +18,9 @@
 //	           resume.go (step 0 of taking a chain), or acquire.go and fence.go (1 to 3)
 //	append     writer.go routes, admit.go refuses, append.go numbers and queues,
 //	           ack.go answers; seal.go seals early for those who wait
+//	carry      consumers.go and producers.go: durable consumers, and appends that may be
+//	           asked for again; carried.go keeps what every SegmentStart repeats of them,
+//	           carriedslot.go takes it over from a slot; consumerspull.go
 //	publish    publisher.go is the loop; parcel.go the bundle and its create-once PUT,
 //	           verdict.go what a 412 means, and the absorb; finish.go the CHECKPOINT
 //	keep       lease.go; housekeep.go unlinks what holds.go lets go

@@ -357,11 +357,14 @@ func TestProducersAgainstModel(t *testing.T) {
 	for n := int64(1); running(); n++ {
 		mustSeal(t, s)
 		if n > rollbacks {
-			clock.advance(2 * stallPause) // one who heard of a failure very late may have stalled all again
+			clock.advance(2 * stallPause)
 			continue
 		}
 		disk.SetFree(0)
-		eventually(t, s, "a write is taken back", func() bool { return s.wal.Metrics().Rollbacks >= n || !running() })
+		eventually(t, s, "a write is taken back", func() bool {
+			clock.advance(2 * stallPause) // one who heard of the last failure late may have stalled all again
+			return s.wal.Metrics().Rollbacks >= n || !running()
+		})
 		disk.SetFree(-1)
 		// Those who come again must find the pause over, and the log may not know that it
 		// failed yet.
