@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -43,7 +44,7 @@ func (r result) want(t *testing.T, code int, texts ...string) {
 	}
 }
 
-// running is an `up` within this process.
+// running is an `up` or a `writer` within this process.
 type running struct {
 	url  string
 	stop context.CancelFunc
@@ -71,11 +72,17 @@ func (b *lockedBuffer) String() string {
 // startUp runs `up` until stopped; the test's cleanup stops it at the latest.
 func startUp(t *testing.T, dir string, args ...string) *running {
 	t.Helper()
+	return start(t, append([]string{"up", "--dir", dir}, args...)...)
+}
+
+// start runs a command that serves until stopped.
+func start(t *testing.T, args ...string) *running {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{stop: cancel, done: make(chan int, 1), errs: &lockedBuffer{}}
 	pr, pw := io.Pipe()
 	go func() {
-		code := run(ctx, append([]string{"up", "--dir", dir, "--http", "127.0.0.1:0"}, args...),
+		code := run(ctx, append(slices.Clone(args), "--http", "127.0.0.1:0"),
 			streams{in: strings.NewReader(""), out: pw, err: r.errs})
 		_ = pw.Close() // a pipe's Close does not fail
 		r.done <- code
@@ -83,7 +90,7 @@ func startUp(t *testing.T, dir string, args ...string) *running {
 	var line [256]byte
 	n, err := pr.Read(line[:])
 	if err != nil {
-		t.Fatalf("up did not start: exit %d: %s", <-r.done, r.errs)
+		t.Fatalf("%s did not start: exit %d: %s", args[0], <-r.done, r.errs)
 	}
 	go func() { _, _ = io.Copy(io.Discard, pr) }() // ends when the pipe is closed
 	r.url = strings.Fields(string(line[:n]))[2]
@@ -98,7 +105,7 @@ func (r *running) end(t *testing.T) {
 	}
 	r.stop()
 	if code := <-r.done; code != exitOK {
-		t.Errorf("up ended with %d: %s", code, r.errs)
+		t.Errorf("it ended with %d: %s", code, r.errs)
 	}
 	r.done = nil
 }
@@ -109,34 +116,52 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		text string
 	}{
-		"unknown command":   {[]string{"upp"}, "upp"},
-		"unknown flag":      {[]string{"up", "--shard", "4"}, "--shard"},
-		"bad size":          {[]string{"up", "--segment-size", "lots"}, "64MiB"},
-		"small segment":     {[]string{"up", "--dir", dir, "--segment-size", "1MiB"}, "17"},
-		"bad age":           {[]string{"up", "--dir", dir, "--segment-age", "1ms"}, "age"},
-		"not loopback":      {[]string{"up", "--dir", dir, "--http", "0.0.0.0:0"}, "--allow-remote"},
-		"no port":           {[]string{"up", "--dir", dir, "--http", "localhost"}, "HOST:PORT"},
-		"zero age":          {[]string{"up", "--dir", dir, "--segment-age", "0s"}, "segment-age"},
-		"graces":            {[]string{"up", "--dir", dir, "--auditor-read-grace", "2h"}, "--auditor-orphan-grace"},
-		"short grace":       {[]string{"up", "--dir", dir, "--auditor-read-grace", "1ms"}, "1s"},
-		"stream and key":    {[]string{"append", "s", "--key-field", "k"}, "--key-field"},
-		"no stream":         {[]string{"append"}, "STREAM"},
-		"bad server":        {[]string{"append", "s", "--server", "localhost"}, "http://"},
-		"bad ack":           {[]string{"append", "s", "--ack", "maybe"}, "local or shared"},
-		"reserved name":     {[]string{"append", "~audit/0"}, "~"},
-		"empty name":        {[]string{"append", ""}, "empty"},
-		"long name":         {[]string{"append", strings.Repeat("n", 201)}, "200"},
-		"bad position":      {[]string{"cat", "s", "--dir", dir, "--from", "x"}, ""},
-		"two args":          {[]string{"cat", "s", "t"}, "accepts 1 arg"},
-		"store without url": {[]string{"cat", "s", "--store", "file:///x", "--catalog", "sqlite:///x"}, "CLASS=URL"},
-		"strange store":     {[]string{"up", "--dir", dir, "--store", "standard=ftp://x"}, "file, minio or s3"},
-		"strange catalog":   {[]string{"up", "--dir", dir, "--catalog", "mysql://x"}, "sqlite:///"},
-		"inspect nothing":   {[]string{"inspect", "nosuchfile"}, "neither a file"},
-		"unknown duty":      {[]string{"auditor", "--dir", dir, "--duty", "dance"}, "dance"},
-		"log level":         {[]string{"up", "--dir", dir, "--log-level", "loud"}, "debug, info, warn or error"},
+		"unknown command":    {[]string{"upp"}, "upp"},
+		"unknown flag":       {[]string{"up", "--shard", "4"}, "--shard"},
+		"bad size":           {[]string{"up", "--segment-size", "lots"}, "64MiB"},
+		"small segment":      {[]string{"up", "--dir", dir, "--segment-size", "1MiB"}, "17"},
+		"bad age":            {[]string{"up", "--dir", dir, "--segment-age", "1ms"}, "age"},
+		"not loopback":       {[]string{"up", "--dir", dir, "--http", "0.0.0.0:0"}, "--allow-remote"},
+		"no port":            {[]string{"up", "--dir", dir, "--http", "localhost"}, "HOST:PORT"},
+		"zero age":           {[]string{"up", "--dir", dir, "--segment-age", "0s"}, "segment-age"},
+		"graces":             {[]string{"up", "--dir", dir, "--auditor-read-grace", "2h"}, "--auditor-orphan-grace"},
+		"short grace":        {[]string{"up", "--dir", dir, "--auditor-read-grace", "1ms"}, "1s"},
+		"stream and key":     {[]string{"append", "s", "--key-field", "k"}, "--key-field"},
+		"no stream":          {[]string{"append"}, "STREAM"},
+		"bad server":         {[]string{"append", "s", "--server", "localhost"}, "http://"},
+		"bad ack":            {[]string{"append", "s", "--ack", "maybe"}, "local or shared"},
+		"reserved name":      {[]string{"append", "~audit/0"}, "~"},
+		"empty name":         {[]string{"append", ""}, "empty"},
+		"long name":          {[]string{"append", strings.Repeat("n", 201)}, "200"},
+		"bad position":       {[]string{"cat", "s", "--dir", dir, "--from", "x"}, ""},
+		"two args":           {[]string{"cat", "s", "t"}, "accepts 1 arg"},
+		"store without url":  {[]string{"cat", "s", "--store", "file:///x", "--catalog", "sqlite:///x"}, "CLASS=URL"},
+		"strange store":      {[]string{"up", "--dir", dir, "--store", "standard=ftp://x"}, "file, minio or s3"},
+		"strange catalog":    {[]string{"up", "--dir", dir, "--catalog", "mysql://x"}, "sqlite:///"},
+		"inspect nothing":    {[]string{"inspect", "nosuchfile"}, "neither a file"},
+		"unknown duty":       {[]string{"auditor", "--dir", dir, "--duty", "dance"}, "dance"},
+		"scan without shard": {[]string{"scan"}, "accepts 1 arg"},
+		"scan a stream":      {[]string{"scan", "s", "--dir", dir}, "number"},
+		"bad token":          {[]string{"cat", "s", "--dir", dir, "--from", "e1.3"}, "e1.t3.4711"},
+		"consumers of what":  {[]string{"consumers", "ls"}, "accepts 1 arg"},
+		"consumers verb":     {[]string{"consumers", "list", "0"}, "strandline consumers --help"},
+		"bad consumer":       {[]string{"consumers", "create", "0", "", "--server", "http://127.0.0.1:1"}, "empty"},
+		"bad shard":          {[]string{"consumers", "ls", "zero", "--server", "http://127.0.0.1:1"}, "number"},
+		"bad ack position":   {[]string{"consumers", "ack", "0", "c", "e1.3", "--server", "http://127.0.0.1:1"}, "token"},
+		"bad limit":          {[]string{"consumers", "pull", "0", "c", "--limit", "0", "--server", "http://127.0.0.1:1"}, "--limit"},
+		"producer alone":     {[]string{"append", "s", "--producer", "p"}, "--sequence"},
+		"producer by key":    {[]string{"append", "--key-field", "k", "--producer", "p", "--sequence", "1"}, "--key-field"},
+		"bad producer":       {[]string{"append", "s", "--producer", "", "--sequence", "1"}, "--producer"},
+		"salvage what":       {[]string{"salvage", "--dir", dir}, "--all"},
+		"salvage both":       {[]string{"salvage", "x", "--all", "--dir", dir}, "--all"},
+		"drive what":         {[]string{"drive", "home", "--dir", dir}, "strandline drive --help"},
+		"drive nowhere":      {[]string{"drive", "recovery"}, "--dir"},
+		"drive of a file":    {[]string{"drive", "recovery", "--dir", "/dev/null"}, "/dev/null"},
+		"topology what":      {[]string{"topology", "set", "--dir", dir}, "--shards"},
+		"log level":          {[]string{"up", "--dir", dir, "--log-level", "loud"}, "debug, info, warn or error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "bad position" {
+			if name == "bad position" || name == "bad token" {
 				startUp(t, dir).end(t)
 			}
 			cli(t, "", c.args...).want(t, exitUsage, c.text)
@@ -153,7 +178,8 @@ func TestAllFaultsAtOnce(t *testing.T) {
 func TestMissingThings(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	for _, args := range [][]string{
-		{"cat", "s"}, {"streams"}, {"status"}, {"fsck"}, {"trim", "s", "1"}, {"rm", "s"}, {"auditor", "--once"},
+		{"scan", "0"}, {"consumers", "ls", "0"}, {"topology", "show"}, {"topology", "set", "--retention", "keep"}, {"topology", "set", "--shards", "2", "--dry-run"},
+		{"salvage", "--all"}, {"cat", "s"}, {"streams"}, {"status"}, {"fsck"}, {"trim", "s", "1"}, {"rm", "s"}, {"auditor", "--once"},
 	} {
 		cli(t, "", append(args, "--dir", missing)...).want(t, exitFailed, missing, "strandline up")
 	}

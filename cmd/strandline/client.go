@@ -30,7 +30,7 @@ type client struct {
 const (
 	refusedTries = 20
 	maxPause     = 5 * time.Second
-	maxAnswer    = 1 << 20
+	maxAnswer    = 16 << 20 // a shard's 10,000 consumers, many times over
 )
 
 func newClient(server, ack string, log io.Writer) (*client, error) {

@@ -44,8 +44,14 @@ type child struct {
 
 func startChild(t *testing.T, binary, dir string, args ...string) *child {
 	t.Helper()
+	return startProcess(t, binary, append([]string{"up", "--dir", dir, "--http", "127.0.0.1:0"}, args...)...)
+}
+
+// startProcess starts a command that serves until it is ended.
+func startProcess(t *testing.T, binary string, args ...string) *child {
+	t.Helper()
 	c := &child{log: &bytes.Buffer{}}
-	c.cmd = exec.Command(binary, append([]string{"up", "--dir", dir, "--http", "127.0.0.1:0"}, args...)...)
+	c.cmd = exec.Command(binary, args...)
 	c.cmd.Stderr = c.log
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
@@ -54,10 +60,10 @@ func startChild(t *testing.T, binary, dir string, args ...string) *child {
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.end(syscall.SIGKILL) })
+	t.Cleanup(func() { _ = c.kill() }) // its end is what was asked for
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Fatalf("up did not start: %v, %v\n%s", err, c.cmd.Wait(), c.log)
+		t.Fatalf("%s did not start: %v, %v\n%s", args[0], err, c.cmd.Wait(), c.log)
 	}
 	c.url = strings.Fields(line)[2]
 	return c
@@ -73,6 +79,8 @@ func (c *child) end(sig syscall.Signal) error {
 	}
 	return c.cmd.Wait()
 }
+
+func (c *child) kill() error { return c.end(syscall.SIGKILL) }
 
 // sender appends numbered rows to one stream and remembers which were acknowledged.
 type sender struct {

@@ -27,6 +27,13 @@ type statusOut struct {
 	Intents        map[string]int64       `json:"intents"`
 	Objects        map[string]check.Count `json:"objects"`
 	Auditors       int                    `json:"auditors"`
+	Epochs         []epochOut             `json:"epochs"`
+	// Shards as their writers see them, each asked over HTTP: those that answered.
+	Shards []shardOut `json:"shards"`
+	// Silent are the addresses of living writers that did not answer, and why.
+	Silent map[string]string `json:"silent,omitempty"`
+	// Quarantine of --dir, if it has a writer's directory.
+	Quarantine []quarantineOut `json:"quarantine,omitempty"`
 }
 
 type chainOut struct {
@@ -42,6 +49,7 @@ type chainOut struct {
 	Condemned   segment.ID    `json:"condemned"`
 	Trimmed     segment.ID    `json:"trimmed"`
 	Watermark   segment.Seq   `json:"watermark_seq"`
+	Consumers   []consumerOut `json:"consumers"` // as of the last absorbed slot
 	Transit     int64         `json:"transit_bytes"`
 	Closed      bool          `json:"closed"`
 }
@@ -58,8 +66,10 @@ func (a *app) statusCommand() *cobra.Command {
 	var b backendFlags
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Chains with their cursors, streams, markers by duty, intents, objects by kind",
-		Args:  cobra.NoArgs,
+		Short: "Epochs, chains with cursors and consumers, markers by duty, intents, objects by kind, writers",
+		Long: "Reads catalog and bucket; no server is needed. Living writers are asked for what only they know: rows not published yet,\n" +
+			"how far a new owner has filled its disk (hydrated), consumers as of now. One that does not answer is named.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			t, err := b.open(cmd.Context(), modeRead)
 			if err != nil {
@@ -68,6 +78,10 @@ func (a *app) statusCommand() *cobra.Command {
 			defer func() { err = closing(err, t) }()
 			st, err := statusOf(cmd.Context(), t)
 			if err != nil {
+				return err
+			}
+			a.askWriters(cmd.Context(), st)
+			if err := st.quarantineOf(cmd.Context(), t); err != nil {
 				return err
 			}
 			if a.json {
@@ -89,7 +103,7 @@ func statusOf(ctx context.Context, t *tier) (*statusOut, error) {
 		Time: st.Now.UTC(), Deployment: st.Settings.Deployment,
 		ReadGrace:   st.Settings.ReadGrace.Deleting(st.Now, catalog.DefaultReadGrace).String(),
 		OrphanGrace: st.Settings.OrphanGrace.Deleting(st.Now, catalog.DefaultOrphanGrace).String(),
-		Chains:      []chainOut{}, Streams: st.Streams, DeletedStreams: st.Deleted, Auditors: st.Auditors,
+		Chains:      []chainOut{}, Streams: st.Streams, DeletedStreams: st.Deleted, Auditors: st.Auditors, Shards: []shardOut{},
 		Refs: map[string]int64{}, Markers: map[string]markersOut{}, Intents: map[string]int64{},
 	}
 	for kind, n := range st.Refs {
@@ -113,6 +127,9 @@ func statusOf(ctx context.Context, t *tier) (*statusOut, error) {
 	for i := range rows {
 		out.Chains = append(out.Chains, chainOf(&rows[i]))
 	}
+	if out.Epochs, err = epochsOf(ctx, t); err != nil {
+		return nil, err
+	}
 	out.Objects, err = check.Census(ctx, t.classes)
 	return out, err
 }
@@ -121,25 +138,34 @@ func chainOf(r *catalog.ChainRow) chainOut {
 	return chainOut{
 		Epoch: r.Epoch, Shard: r.Shard, Owner: r.Owner, Address: r.Address, Term: r.Term, LeaseEnd: r.LeaseEnd.UTC(),
 		NextSeq: r.NextSeq, AbsorbedEnd: r.AbsorbedEnd, Rewritten: r.Rewritten, Condemned: r.Condemned, Trimmed: r.Trimmed,
-		Watermark: r.WatermarkSeq, Transit: r.TransitBytes, Closed: r.Closed,
+		Watermark: r.WatermarkSeq, Consumers: consumersIn(r), Transit: r.TransitBytes, Closed: r.Closed,
 	}
 }
 
 func (a *app) printStatus(st *statusOut) error {
 	fmt.Fprintf(a.out, "deployment %s, read grace %s, orphan grace %s, %d auditors\n", st.Deployment, st.ReadGrace, st.OrphanGrace, st.Auditors)
 	fmt.Fprintf(a.out, "%s streams, %s deleted\n\n", countText(st.Streams), countText(st.DeletedStreams))
-	rows := [][]string{{"CHAIN", "TERM", "LEASE", "NEXT SEQ", "TRIMMED", "CONDEMNED", "REWRITTEN", "ABSORBED", "TRANSIT"}}
+	if err := a.printEpochs(st.Epochs); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	rows := [][]string{{"CHAIN", "TERM", "LEASE", "NEXT SEQ", "WATERMARK", "TRIMMED", "CONDEMNED", "REWRITTEN", "ABSORBED", "TRANSIT"}}
 	for _, c := range st.Chains {
 		lease := "ended"
-		if left := c.LeaseEnd.Sub(st.Time); left > 0 {
+		if c.Closed {
+			lease = "closed"
+		} else if left := c.LeaseEnd.Sub(st.Time); left > 0 {
 			lease = left.Round(time.Second).String()
 		}
 		rows = append(rows, []string{
 			segment.Chain{Epoch: c.Epoch, Shard: c.Shard}.String(), num(c.Term), lease, num(c.NextSeq),
-			num(c.Trimmed), num(c.Condemned), num(c.Rewritten), num(c.AbsorbedEnd), bytesText(c.Transit),
+			num(c.Watermark), num(c.Trimmed), num(c.Condemned), num(c.Rewritten), num(c.AbsorbedEnd), bytesText(c.Transit),
 		})
 	}
 	if err := table(a.out, rows); err != nil {
+		return err
+	}
+	if err := a.printWriters(st); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.out)

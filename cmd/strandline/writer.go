@@ -53,9 +53,11 @@ func (w *writerFlags) validate() error {
 	if _, err := parseShards(w.shards); err != nil {
 		errs = append(errs, err)
 	}
-	switch byIndex := w.given("shard-index") || w.given("shard-count"); {
-	case byIndex && w.shards != "":
+	byIndex := w.given("shard-index") || w.given("shard-count")
+	if byIndex && w.shards != "" {
 		errs = append(errs, errors.New("give --shards, or --shard-index and --shard-count, not both"))
+	}
+	switch {
 	case w.given("shard-index") != w.given("shard-count"):
 		errs = append(errs, errors.New("--shard-index and --shard-count come together"))
 	case byIndex && w.index >= w.count:
