@@ -26,7 +26,11 @@ func TestRFC0008_9_UnflushedBounded(t *testing.T) {
 // rfc9Arrivals: small rows and rows of almost a whole frame, in any order, over a
 // disk that stalls for any time and never while it is asked to.
 func rfc9Arrivals(t *testing.T) {
-	for seed := range uint64(4) {
+	seeds := uint64(4)
+	if raceEnabled || testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 9))
 			var stall atomic.Int64
