@@ -12,23 +12,27 @@
 //	    IDENTITY                     the writer UUID, made with the directory
 //	    uploads/                     ids of multipart uploads that have not ended
 //
+//	<Dir>/quarantine/<chain>.<writer uuid>.<n>/
+//	    a shard directory that did not continue its chain, with quarantine.json, the verdict
+//	    on it, and salvage.json, how far its rows were appended again
+//
 // The steps, in their order, and the file of each:
 //
-//	open       open.go recovers the directory, take.go checks the head and decides:
-//	           resume.go (step 0 of taking a chain), or acquire.go and fence.go (1 to 3)
+//	open       open.go recovers the directory; take.go looks at the chain and decides:
+//	           resume.go (it goes on, or takes the chain back from a taker that never
+//	           began), acquire.go and fence.go (an empty one), reconcile.go (set aside,
+//	           judge), carriedslot.go (what a lost directory carried)
 //	append     writer.go routes, admit.go refuses, append.go numbers and queues,
-//	           ack.go answers; seal.go seals early for those who wait
-//	carry      consumers.go and producers.go: durable consumers, and appends that may be
-//	           asked for again; carried.go keeps what every SegmentStart repeats of them,
-//	           carriedslot.go takes it over from a slot; consumerspull.go
+//	           producers.go answers retries, ack.go answers; seal.go seals early for those
+//	           who wait
 //	publish    publisher.go is the loop; parcel.go the bundle and its create-once PUT,
 //	           verdict.go what a 412 means, and the absorb; finish.go the CHECKPOINT
-//	keep       lease.go; housekeep.go unlinks what holds.go lets go
-//	read       read.go by stream, shardscan.go by shard: rows that are on this disk;
-//	           readonly.go without owning them
-//	index      index.go: where rows lie; pending.go until they are durable, frames.go
-//	           then; scan.go makes what stood here before; framesource.go reads frames
-//	end        close.go: seal, publish, absorb, release
+//	keep       lease.go, hydrate.go, housekeep.go, retention.go
+//	read       index.go, read.go, shardscan.go: rows that are here; consumers.go;
+//	           readonly.go
+//	aside      quarantine.go lists and removes, salvage.go appends again
+//	end        close.go: seal, publish, absorb, release; topology.go: the same for an epoch,
+//	           and the closing of a chain
 //
 // Who waits for whom: an append for the log's committer, and for `shared` for the
 // publisher; the publisher for bucket and catalog. state.go holds what they share.

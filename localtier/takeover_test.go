@@ -524,3 +524,48 @@ func waitOrCut(cut <-chan struct{}, done chan error, cancel context.CancelFunc) 
 		return <-done
 	}
 }
+
+// TestK24 a failover at each step, of a chain whose log was trimmed: every row at or
+// above live_from is there, under each owner, and none below comes back.
+func TestK24(t *testing.T) {
+	for _, step := range []Step{StepAcquired, StepSent, StepFencePlaced, StepFenced, StepFetched, StepHydrated, StepBuilt, StepPlaced, StepAbsorbed, StepPlanned, StepWatermark, StepReclaimed} {
+		t.Run(string(step), func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.keepRows(3)
+			a := w.open("a")
+			w.slots(a, 6)
+			if out := mustRetain(t, a); out.WatermarkSeq != 3 {
+				t.Fatalf("%+v", out)
+			}
+			abandon(t, a)
+			b, err := w.tryOpen("b", steal, func(o *Options) { o.Cut, o.Config.HydrateAll = cutLocked(step, 1), true })
+			last := segment.Seq(6)
+			if err == nil {
+				b.shards[0].hydrating.Wait()
+				if w.append(b, "s", AckLocal, "6") == nil {
+					last++
+				}
+				_, _ = b.shards[0].wal.Seal(t.Context()) // it may be cut
+				_, _ = b.Retain(t.Context())
+				abandon(t, b)
+			}
+			for _, dir := range []string{"b", "c"} {
+				wr := w.open(dir, steal, func(o *Options) { o.Config.HydrateAll = true })
+				wr.shards[0].hydrating.Wait()
+				mark := w.chain(0).WatermarkSeq
+				got, err := readLocal(t, wr, "s", mark+1, 0)
+				if err != nil || len(got) != int(last-mark) {
+					t.Errorf("%s: %d rows above %d, %v", dir, len(got), mark, err)
+				}
+				if _, err := readLocal(t, wr, "s", mark, 0); !errors.Is(err, ErrNotLocal) {
+					t.Errorf("%s: rows below the watermark: %v", dir, err)
+				}
+				if left := w.quarantined(dir); len(left) != 0 {
+					t.Errorf("in quarantine: %+v", left)
+				}
+				w.mustClose(wr)
+			}
+			w.fsck()
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/google/uuid"
@@ -173,6 +174,30 @@ func reconcileEnded(ctx context.Context, o Options) {
 		}
 		if err := reconcileOne(ctx, o, chain); err != nil && !errors.Is(err, ErrChainClosed) {
 			o.Logger.Warn("directory of another epoch stays where it is", "dir", filepath.Join(o.Dir, name), "error", err)
+		}
+	}
+	judgeOthers(ctx, o)
+}
+
+// judgeOthers judges what lies in quarantine of chains that this writer does not serve:
+// their own start was cut before it could, and there may never be another.
+func judgeOthers(ctx context.Context, o Options) {
+	entries, err := aside(o.fs(), o.Dir)
+	if err != nil {
+		o.Logger.Warn("the quarantine cannot be looked through", "dir", o.Dir, "error", err)
+		return
+	}
+	done := make(map[segment.Chain]bool)
+	for _, q := range entries {
+		mine := q.Chain.Epoch == o.Topology.Epoch && slices.Contains(o.Shards, q.Chain.Shard)
+		if mine || done[q.Chain] || ctx.Err() != nil {
+			continue
+		}
+		done[q.Chain] = true
+		other := o
+		other.Topology.Epoch = q.Chain.Epoch
+		if err := newShard(other, absorb.Bucket{}, q.Chain.Shard).judgeAside(ctx); err != nil {
+			o.Logger.Warn("what lies in quarantine stays unjudged", "chain", q.Chain.String(), "error", err)
 		}
 	}
 }
