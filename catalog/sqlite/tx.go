@@ -52,12 +52,17 @@ func (c *conn) stmt(ctx context.Context, q string) (*sql.Stmt, error) {
 
 // snapshot runs fn in a deferred transaction: one state for all its statements.
 func (c *conn) snapshot(ctx context.Context, now time.Time, fn func(*tx) error) error {
-	t := &tx{ctx: ctx, c: c, now: now}
-	if err := t.control("BEGIN"); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
+	// Neither its begin nor its end may be cut short, or the connection keeps it for the
+	// next reader; both take no lock and no time.
+	t := &tx{ctx: context.WithoutCancel(ctx), c: c, now: now}
+	if err := t.begin(); err != nil {
+		return err
+	}
+	t.ctx = ctx
 	err := fn(t)
-	// The end of a snapshot must not be cut short, or the connection keeps it.
 	t.ctx = context.WithoutCancel(ctx)
 	return errors.Join(err, t.control("ROLLBACK"))
 }
@@ -69,6 +74,17 @@ type tx struct {
 	c     *conn
 	now   time.Time
 	wrote bool // a statement that may have changed something was run
+}
+
+// begin begins a snapshot. The driver may interrupt a connection a moment after the
+// query that was cancelled has returned, and so cut the end of the snapshot before this
+// one: it is ended first, then.
+func (t *tx) begin() error {
+	err := t.control("BEGIN")
+	if err == nil || t.control("ROLLBACK") != nil {
+		return err
+	}
+	return t.control("BEGIN")
 }
 
 // control runs a statement that begins or ends something, and changes no row.
