@@ -65,16 +65,16 @@ type cutCount struct {
 	boots, inWork, inOpen, idle, syncedOnly     atomic.Int64
 	poisoned, refused, full, torn, lostUnacked  atomic.Int64
 	acked, checkpoints, removed, reopens, trust atomic.Int64
-	reclaims, adopted                           atomic.Int64
+	reclaims, adopted, recycled                 atomic.Int64
 }
 
 func (c *cutCount) String() string {
 	return fmt.Sprintf("%d boots; cuts %d in work, %d in an open, %d idle (%d with synced bytes only); "+
 		"%d fsyncs failed, %d writes refused, %d disks full; %d torn tails kept, %d unacknowledged frames gone; "+
-		"%d frames acknowledged, %d checkpoints, %d segments removed, %d reclaims, %d adopted, %d reopens, %d opens without a replay",
+		"%d frames acknowledged, %d checkpoints, %d segments removed, %d files recycled, %d reclaims, %d adopted, %d reopens, %d opens without a replay",
 		c.boots.Load(), c.inWork.Load(), c.inOpen.Load(), c.idle.Load(), c.syncedOnly.Load(),
 		c.poisoned.Load(), c.refused.Load(), c.full.Load(), c.torn.Load(), c.lostUnacked.Load(),
-		c.acked.Load(), c.checkpoints.Load(), c.removed.Load(), c.reclaims.Load(), c.adopted.Load(), c.reopens.Load(), c.trust.Load())
+		c.acked.Load(), c.checkpoints.Load(), c.removed.Load(), c.recycled.Load(), c.reclaims.Load(), c.adopted.Load(), c.reopens.Load(), c.trust.Load())
 }
 
 func (c *cutCount) allHit(t *testing.T) {
@@ -83,7 +83,7 @@ func (c *cutCount) allHit(t *testing.T) {
 		"cut in work": &c.inWork, "cut in an open": &c.inOpen, "idle cut": &c.idle, "cut to synced bytes": &c.syncedOnly,
 		"failed fsync": &c.poisoned, "refused write": &c.refused, "full disk": &c.full, "torn tail": &c.torn,
 		"lost unacknowledged frame": &c.lostUnacked, "checkpoint": &c.checkpoints, "removed segment": &c.removed,
-		"reclaim": &c.reclaims, "adopted segment": &c.adopted, "reopen": &c.reopens, "open without a replay": &c.trust,
+		"reclaim": &c.reclaims, "recycled file": &c.recycled, "adopted segment": &c.adopted, "reopen": &c.reopens, "open without a replay": &c.trust,
 	} {
 		if n.Load() == 0 {
 			t.Errorf("no seed met a %s", name)

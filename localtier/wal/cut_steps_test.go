@@ -130,8 +130,10 @@ func (c *cutClient) housekeep() error {
 			c.keepCopy(s)
 		}
 	}
+	recycled := c.l.Metrics().Recycled
 	gone, err := c.l.Housekeep(bg, retain)
 	c.count.removed.Add(int64(len(gone)))
+	c.count.recycled.Add(c.l.Metrics().Recycled - recycled)
 	return err
 }
 
