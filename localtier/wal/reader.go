@@ -70,7 +70,8 @@ func (l *Log) doneReading(id segment.ID) {
 
 // findSegment gives a segment's identity and durable length, 0 if it is not here.
 func findSegment(sealed []SealedSegment, durable position, id segment.ID) (segment.UUID, int64) {
-	if durable.open && durable.start.ID == id {
+	// Also when its Seal is durable and it is not listed as sealed yet.
+	if durable.start.ID == id {
 		return durable.uuid, durable.end
 	}
 	for _, s := range sealed {
