@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -25,14 +26,41 @@ import (
 // kills is how often TestSIGKILL kills the server under load.
 const kills = 50
 
-// buildBinary compiles the command once a test.
+// binaries is where the command is compiled to, once a run of the tests.
+var binaries struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// TestMain removes what buildBinary made.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if binaries.dir != "" {
+		if err := os.RemoveAll(binaries.dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// buildBinary compiles the command, once.
 func buildBinary(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "strandline")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	b := &binaries
+	b.once.Do(func() {
+		if b.dir, b.err = os.MkdirTemp("", "strandline-test"); b.err != nil {
+			return
+		}
+		if out, err := exec.Command("go", "build", "-o", filepath.Join(b.dir, "strandline"), ".").CombinedOutput(); err != nil {
+			b.err = fmt.Errorf("build: %w\n%s", err, out)
+		}
+	})
+	if b.err != nil {
+		t.Fatal(b.err)
 	}
-	return path
+	return filepath.Join(b.dir, "strandline")
 }
 
 // child is a running `strandline up`.
