@@ -124,8 +124,8 @@ func (e *hydrateEnd) reached(id segment.ID) {
 func (s *shardLog) wanted(ctx context.Context) ([]catalog.SlotRow, error) {
 	row := s.chainRow()
 	from := s.hydrateFrom(row)
-	if from >= row.NextSeq {
-		return nil, nil
+	if first, _ := s.index.span(); from >= first {
+		return nil, nil // the ordinary restart asks nobody
 	}
 	here := make(map[segment.UUID]bool)
 	for _, seg := range s.wal.Sealed() {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
@@ -136,7 +137,7 @@ func (j *salvageJob) segment(ctx context.Context, l leftOver) (err error) {
 
 // batch sends a frame's rows, unless an earlier run did.
 func (j *salvageJob) batch(ctx context.Context, b segment.Batch) error {
-	if segment.CheckStream(b.Stream) != nil {
+	if strings.HasPrefix(b.Stream, "~") {
 		return nil // a system record: what it records went another way
 	}
 	shard := segment.ShardOf(b.Stream, j.shards)
