@@ -179,6 +179,11 @@ func ParseFrame(b []byte, u UUID, off int64) (f Frame, n int, err error) {
 	if le.Uint32(b[16:]) != headerCRC(b, u, off) {
 		return f, 0, &InvalidFrameError{Offset: off, Fault: FaultHeaderCRC}
 	}
+	return parsePlaced(b, off)
+}
+
+// parsePlaced is ParseFrame behind the header's CRC.
+func parsePlaced(b []byte, off int64) (f Frame, n int, err error) {
 	if s := le.Uint32(b[12:]); int64(s) > off {
 		return f, 0, &InvalidFrameError{Offset: off, Fault: FaultSynced, Detail: fmt.Sprint(s)}
 	}

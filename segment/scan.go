@@ -10,7 +10,7 @@ import (
 
 // scanWindow is how much a Scanner reads at a time. It grows to the largest
 // frame met, so a Scanner never holds more than a largest frame and a window.
-const scanWindow = 1 << 20
+const scanWindow = 512 << 10
 
 // Scanner reads a segment file from the front, in bounded memory: recovery,
 // publish and inspect all read through it. It checks every frame, that the
@@ -18,10 +18,14 @@ const scanWindow = 1 << 20
 // without a gap, and that a Seal's count, next seq and digest are those of what
 // stands before it. It may be used by one goroutine.
 type Scanner struct {
-	src  window
-	uuid UUID
-	off  int64 // of the next frame
-	hash xxhash.Digest
+	src    window
+	uuid   UUID
+	off    int64         // of the next frame
+	hash   xxhash.Digest // of the bytes before `hashed`, which is at or before off
+	hashed int64
+	// place is a frame's header, the UUID and the offset side by side: what a
+	// header's CRC covers, in one call of it.
+	place [16 + 16 + 8]byte
 
 	start  Start
 	seal   *Seal
@@ -46,8 +50,10 @@ func NewScanner(r io.ReaderAt, size int64) (*Scanner, error) {
 		return nil, err
 	}
 	s.uuid, s.off = h.UUID, HeaderBytes
+	copy(s.place[16:], h.UUID[:])
 	s.hash.Reset()
 	mustWrite(&s.hash, b)
+	s.hashed = HeaderBytes
 	return s, nil
 }
 
@@ -70,7 +76,28 @@ func (s *Scanner) Frames() uint32 { return s.frames }
 func (s *Scanner) NextSeq() Seq { return s.next }
 
 // Digest is the XxHash64 of every byte up to Offset.
-func (s *Scanner) Digest() uint64 { return s.hash.Sum64() }
+func (s *Scanner) Digest() uint64 {
+	s.digest()
+	return s.hash.Sum64()
+}
+
+// digest takes in the frames since the last time: all of them still stand in the
+// window, for it is called before the window moves on. Many small frames at once
+// cost less than one by one.
+func (s *Scanner) digest() {
+	if s.hashed < s.off {
+		mustWrite(&s.hash, s.src.buf[s.hashed-s.src.start:s.off-s.src.start])
+		s.hashed = s.off
+	}
+}
+
+// at is the window's, behind the digest.
+func (s *Scanner) at(off, n int64) ([]byte, error) {
+	if !s.src.holds(off, n) {
+		s.digest()
+	}
+	return s.src.at(off, n)
+}
 
 // Next returns the next frame; its payload is valid until the next call. io.EOF
 // means that the last frame ended exactly at the file's end. Where no frame
@@ -93,18 +120,22 @@ func (s *Scanner) read() (Frame, error) {
 	if s.off >= s.src.size {
 		return Frame{}, io.EOF
 	}
-	b, err := s.src.at(s.off, FrameHeaderBytes)
+	b, err := s.at(s.off, FrameHeaderBytes)
 	if err != nil {
 		return Frame{}, err
 	}
 	// The length is trusted only after the header CRC, so a flipped length never
 	// makes the window grow.
-	if len(b) == FrameHeaderBytes && le.Uint32(b[16:]) == headerCRC(b, s.uuid, s.off) && plausible(b) {
-		if b, err = s.src.at(s.off, FrameLen(b)); err != nil {
+	var f Frame
+	var n int
+	if len(b) == FrameHeaderBytes && s.headerFits(b) && plausible(b) {
+		if b, err = s.at(s.off, FrameLen(b)); err != nil {
 			return Frame{}, err
 		}
+		f, n, err = parsePlaced(b, s.off)
+	} else {
+		f, n, err = ParseFrame(b, s.uuid, s.off)
 	}
-	f, n, err := ParseFrame(b, s.uuid, s.off)
 	if s.seal != nil {
 		return Frame{}, s.afterSeal(err)
 	}
@@ -114,10 +145,16 @@ func (s *Scanner) read() (Frame, error) {
 	if err := s.accept(f); err != nil {
 		return Frame{}, placed(err, s.uuid, s.start.ID, s.off)
 	}
-	mustWrite(&s.hash, b[:n])
 	s.off += int64(n)
 	s.frames++
 	return f, nil
+}
+
+// headerFits checks a header's CRC.
+func (s *Scanner) headerFits(b []byte) bool {
+	copy(s.place[:], b[:16])
+	le.PutUint64(s.place[32:], uint64(s.off))
+	return le.Uint32(b[16:]) == crcUpdate(0, s.place[:])
 }
 
 // afterSeal tells leftovers behind a Seal, which a crash between writing it and
@@ -142,9 +179,10 @@ func (s *Scanner) accept(f Frame) error {
 		}
 		s.start, s.next = st, st.Base
 	case KindBatch:
-		h, rows := openBatch(f.Payload)
-		if rows.r.err != nil {
-			return rows.r.err
+		r := newReader(f.Payload, "batch")
+		h := readBatchHead(&r)
+		if r.err != nil {
+			return r.err
 		}
 		if h.first != s.next {
 			return corrupt(0, "batch begins at seq %d, %d follows", h.first, s.next)
@@ -164,7 +202,7 @@ func (s *Scanner) acceptSeal(f Frame) error {
 	if err != nil {
 		return err
 	}
-	if want := (Seal{Frames: s.frames, Next: s.next, Digest: s.hash.Sum64()}); seal != want {
+	if want := (Seal{Frames: s.frames, Next: s.next, Digest: s.Digest()}); seal != want {
 		return corrupt(0, "Seal says %d frames, next seq %d, digest %016x; the file holds %d, %d, %016x",
 			seal.Frames, seal.Next, seal.Digest, want.Frames, want.Next, want.Digest)
 	}
@@ -194,11 +232,17 @@ type window struct {
 	start int64 // of buf in the file
 }
 
+// holds says that at need not read.
+func (w *window) holds(off, n int64) bool {
+	n = min(n, w.size-off)
+	return off >= w.start && off+n <= w.start+int64(len(w.buf))
+}
+
 // at returns the n bytes at off, fewer only at the end of the file. They are
 // valid until the next call.
 func (w *window) at(off, n int64) ([]byte, error) {
 	n = min(n, w.size-off)
-	if off >= w.start && off+n <= w.start+int64(len(w.buf)) {
+	if w.holds(off, n) {
 		return w.buf[off-w.start:][:n], nil
 	}
 	want := min(max(n, scanWindow), w.size-off)
