@@ -171,15 +171,26 @@ func TestUsageErrors(t *testing.T) {
 
 // TestAllFaultsAtOnce: one run tells of every wrong knob.
 func TestAllFaultsAtOnce(t *testing.T) {
-	cli(t, "", "up", "--dir", t.TempDir(), "--segment-size", "1MiB", "--segment-age", "1ms", "--http", "0.0.0.0:1", "--lease-time", "1ms").
-		want(t, exitUsage, "segment", "age", "loopback", "lease")
+	cli(t, "", "up", "--dir", t.TempDir(), "--segment-size", "1MiB", "--segment-age", "1ms", "--http", "0.0.0.0:1", "--lease-time", "1ms", "--quarantine-max", "0B", "--consumer-hold-max", "1MiB", "--retention-every", "1ns").
+		want(t, exitUsage, "segment", "age", "loopback", "lease", "quarantine-max", "consumer hold", "retention every")
 }
 
 func TestMissingThings(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	for _, args := range [][]string{
-		{"scan", "0"}, {"consumers", "ls", "0"}, {"topology", "show"}, {"topology", "set", "--retention", "keep"}, {"topology", "set", "--shards", "2", "--dry-run"},
-		{"salvage", "--all"}, {"cat", "s"}, {"streams"}, {"status"}, {"fsck"}, {"trim", "s", "1"}, {"rm", "s"}, {"auditor", "--once"},
+		{"scan", "0"},
+		{"consumers", "ls", "0"},
+		{"topology", "show"},
+		{"topology", "set", "--retention", "keep"},
+		{"topology", "set", "--shards", "2", "--dry-run"},
+		{"salvage", "--all"},
+		{"cat", "s"},
+		{"streams"},
+		{"status"},
+		{"fsck"},
+		{"trim", "s", "1"},
+		{"rm", "s"},
+		{"auditor", "--once"},
 	} {
 		cli(t, "", append(args, "--dir", missing)...).want(t, exitFailed, missing, "strandline up")
 	}
@@ -274,6 +285,15 @@ func TestFullDisk(t *testing.T) {
 	}
 	if acked == 0 || refused == 0 {
 		t.Fatalf("%d batches acknowledged, %d refused: the disk was never full", acked, refused)
+	}
+	resp, err := http.Get(up.url + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close() // read to its end
+	if err != nil || resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(answer), "--min-free-disk") {
+		t.Errorf("ready on a full disk: %s %s %v", resp.Status, answer, err)
 	}
 	up.stop()
 	if code := <-up.done; code == exitOK {

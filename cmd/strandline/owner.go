@@ -27,6 +27,8 @@ type ownerFlags struct {
 	segAge    time.Duration
 	writer    localtier.Config
 	given     func(name string) bool
+
+	consumerHold, quarantineMax sizeFlag
 }
 
 func (o *ownerFlags) register(f *pflag.FlagSet) {
@@ -46,6 +48,11 @@ func (o *ownerFlags) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.writer.SharedWindow, "shared-window", localtier.DefaultSharedWindow, "seal this early for shared acknowledgements")
 	f.DurationVar(&o.writer.LeaseTime, "lease-time", localtier.DefaultLeaseTime, "how long appends go on while the catalog is away, 1s to 1h")
 	f.Var((*sizeFlag)(&o.writer.MinFreeDisk), "min-free-disk", "refuse appends when the disk has less left")
+	o.consumerHold, o.quarantineMax = localtier.DefaultConsumerHold, localtier.DefaultQuarantineMax
+	f.Var(&o.consumerHold, "consumer-hold-max", "local bytes a shard, newest first, that are kept for consumers that lag; 64MiB or more")
+	f.Var(&o.quarantineMax, "quarantine-max", "/readyz fails when more than this lies in quarantine")
+	f.DurationVar(&o.writer.RetentionEvery, "retention-every", localtier.DefaultRetentionEvery, "how often shards give up what the topology's retention lets them")
+	f.BoolVar(&o.writer.HydrateAll, "hydrate-all", false, "fill this disk with all that the bucket still has of its shards, not only what consumers need")
 	f.BoolVar(&o.writer.AckAfterLease, "ack-after-lease", false, "acknowledge locally even after the lease ran out: such rows may never enter the history")
 }
 
@@ -54,6 +61,7 @@ func (o *ownerFlags) validate() error {
 	o.writer.Ack = localtier.Ack(o.ack)
 	o.writer.WAL.SegmentBytes = int64(o.segBytes)
 	o.writer.WAL.SegmentAge = o.segAge
+	o.writer.ConsumerHoldMax, o.writer.QuarantineMax = int64(o.consumerHold), int64(o.quarantineMax)
 	errs := []error{o.writer.Validate()}
 	host, _, err := net.SplitHostPort(o.http)
 	switch {
@@ -74,6 +82,9 @@ func (o *ownerFlags) validate() error {
 		{"segment-age", o.segAge == 0},
 		{"shared-window", o.writer.SharedWindow == 0},
 		{"lease-time", o.writer.LeaseTime == 0},
+		{"consumer-hold-max", o.consumerHold == 0},
+		{"quarantine-max", o.quarantineMax == 0},
+		{"retention-every", o.writer.RetentionEvery == 0},
 	} {
 		if f.zero {
 			errs = append(errs, fmt.Errorf("--%s 0: give a positive one", f.name))

@@ -90,7 +90,7 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 		return err
 	}
 	s.now.Store(&serving{w, httpapi.Handler(httpapi.Deps{
-		Writer: w, Reader: s.reader, Catalog: s.tier.catalog, Epoch: top.Epoch, Logger: s.log,
+		Writer: roomyWriter{w, s.tier.dir, s.flags.writer.MinFreeDisk}, Reader: s.reader, Catalog: s.tier.catalog, Epoch: top.Epoch, Shards: top.Shards, Logger: s.log,
 		Status: func(ctx context.Context) (any, error) {
 			st, err := statusOf(ctx, s.tier)
 			if err == nil {
@@ -174,7 +174,8 @@ func (s *service) epochs(ctx context.Context, epoch segment.Epoch, address strin
 		}
 		s.log.Info("the epoch is over", "epoch", epoch)
 		if err := s.closeWriter(ctx, w); err != nil {
-			return err
+			// What it could not publish stays on this disk, and is set aside before the next epoch.
+			s.log.Warn("the epoch ended with rows that are only here", "epoch", epoch, "error", err)
 		}
 		top, err := s.nextOpen(ctx, epoch) // the same one, if the change was given up
 		if err == nil {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -216,6 +218,17 @@ func TestReshardTakesOver(t *testing.T) {
 		t.Fatalf("%+v, %v", ls, err)
 	}
 	cli(t, "", with([]string{"status", "--dir", disk}, tier...)...).want(t, exitOK, "QUARANTINE")
+	w.end(t)
+	w = startWriter(t, tier, disk, "--quarantine-max", "1B")
+	ready, err := http.Get(w.url + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(ready.Body)
+	_ = ready.Body.Close() // read to its end
+	if err != nil || ready.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(answer), "strandline salvage") {
+		t.Errorf("ready with too much in quarantine: %s %s %v", ready.Status, answer, err)
+	}
 	cli(t, "", with([]string{"salvage", "--all", "--dry-run", "--dir", disk}, tier...)...).want(t, exitOK, "1 rows would be appended")
 	cli(t, "", with([]string{"salvage", q[0].Dir, "--dir", disk}, tier...)...).want(t, exitOK, "1 rows appended again")
 	cli(t, "", with([]string{"salvage", "--all", "--dir", disk, "--json"}, tier...)...).want(t, exitOK, `"sent": 0`, "salvaged")

@@ -51,8 +51,10 @@ func runAffinity(ctx context.Context, o *Options, s *site) *Report {
 	seen, err := observeAffinity(ctx, o, s)
 	return &Report{
 		Figures: []Figure{
-			{"shard_count", int64(seen.shards)}, {"executions", int64(len(seen.streams))},
-			{"owner_appends", int64(len(seen.acked))}, {"nonowner_refusals", int64(len(seen.refusals))},
+			{"shard_count", int64(seen.shards)},
+			{"executions", int64(len(seen.streams))},
+			{"owner_appends", int64(len(seen.acked))},
+			{"nonowner_refusals", int64(len(seen.refusals))},
 		},
 		Claims: seen.judge(), Stopped: err,
 	}

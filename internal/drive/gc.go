@@ -33,8 +33,10 @@ func runGC(ctx context.Context, o *Options, s *site) *Report {
 	seen, err := observeGC(ctx, o, s)
 	return &Report{
 		Figures: []Figure{
-			{"events", int64(len(seen.acked))}, {"watermark", int64(seen.watermark)},
-			{"segments_before", int64(seen.before)}, {"segments_after", int64(seen.after)},
+			{"events", int64(len(seen.acked))},
+			{"watermark", int64(seen.watermark)},
+			{"segments_before", int64(seen.before)},
+			{"segments_after", int64(seen.after)},
 		},
 		Claims: seen.judge(), Stopped: err,
 	}

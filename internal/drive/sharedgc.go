@@ -50,8 +50,11 @@ func runSharedGC(ctx context.Context, o *Options, s *site) *Report {
 	seen, err := observeSharedGC(ctx, o, s)
 	return &Report{
 		Figures: []Figure{
-			{"shard_count", int64(seen.shards)}, {"events", int64(len(seen.acked))}, {"watermark", int64(seen.watermark)},
-			{"shared_before", int64(len(seen.before))}, {"shared_after", int64(len(seen.after))},
+			{"shard_count", int64(seen.shards)},
+			{"events", int64(len(seen.acked))},
+			{"watermark", int64(seen.watermark)},
+			{"shared_before", int64(len(seen.before))},
+			{"shared_after", int64(len(seen.after))},
 		},
 		Claims: seen.judge(), Stopped: err,
 	}

@@ -176,7 +176,7 @@ func (b *bucket) AckClosed(_ context.Context, c segment.Chain, name string, seq 
 }
 
 func handler(w *writer, b *bucket) http.Handler {
-	d := Deps{Reader: b, Catalog: b, Epoch: 1, Status: func(context.Context) (any, error) { return map[string]int{"a": 1}, nil }}
+	d := Deps{Reader: b, Catalog: b, Epoch: 1, Shards: 1, Status: func(context.Context) (any, error) { return map[string]int{"a": 1}, nil }}
 	if w != nil {
 		d.Writer = w
 	}

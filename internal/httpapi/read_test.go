@@ -97,8 +97,10 @@ func TestReadOnly(t *testing.T) {
 }
 
 func TestBadQueries(t *testing.T) {
-	for _, q := range []string{"from=x", "from=-1", "from=0", "to=0", "from=%2B1", "from=18446744073709551616", "to=1.5", "limit=0", "limit=-1", "limit=x", "from=5&to=4",
-		"from=e1.t3", "from=e1.t3.0", "to=e1.t3.0", "from=e01.t3.1", "from=1&after=1", "after=18446744073709551615", "after=0"} {
+	for _, q := range []string{
+		"from=x", "from=-1", "from=0", "to=0", "from=%2B1", "from=18446744073709551616", "to=1.5", "limit=0", "limit=-1", "limit=x", "from=5&to=4",
+		"from=e1.t3", "from=e1.t3.0", "to=e1.t3.0", "from=e01.t3.1", "from=1&after=1", "after=18446744073709551615", "after=0",
+	} {
 		if w, p := do(t, handler(nil, nil), "GET", "/v1/streams/s/rows?"+q, "", nil); w.Code != 400 || p.Code != "invalid-request" {
 			t.Errorf("%s: %d %+v", q, w.Code, p)
 		}

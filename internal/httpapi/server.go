@@ -6,6 +6,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,12 +68,14 @@ type Deps struct {
 	Reader  Reader
 	Catalog Catalog
 	Epoch   segment.Epoch // the writer's, and that of bare seqs
+	Shards  uint32        // of that epoch
 	Status  func(ctx context.Context) (any, error)
 	Logger  *slog.Logger
 }
 
 type server struct {
 	Deps
+	terms  map[segment.Shard]segment.Term // of the shards that are served here
 	slots  chan struct{}
 	bodies *semaphore.Weighted
 }
@@ -83,6 +86,12 @@ func Handler(d Deps) http.Handler {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &server{Deps: d, slots: make(chan struct{}, MaxRequests), bodies: semaphore.NewWeighted(MaxBodiesBytes)}
+	if d.Writer != nil {
+		s.terms = map[segment.Shard]segment.Term{}
+		for _, st := range d.Writer.Status() {
+			s.terms[st.Chain.Shard] = st.Term
+		}
+	}
 	mux := http.NewServeMux()
 	mux.Handle("POST /v1/streams/{stream}/rows", s.admit(s.append))
 	mux.Handle("GET /v1/streams/{stream}/rows", s.admit(s.read))
@@ -184,6 +193,28 @@ func (s *server) status(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply(w, http.StatusOK, st)
+}
+
+// The headers of a read. A row's token is made of its line and the term:
+// e<epoch>.t<term>.<seq>.
+const (
+	servedByHeader = "Strandline-Served-By"
+	termHeader     = "Strandline-Term"
+	// As seed 000 calls them.
+	byOwner    = "owner_resident"
+	byColdLoad = "non_owner_cold_load"
+)
+
+// servedBy says whether a read is answered by the shard's owner, which has rows that
+// are not in the bucket yet, and under which term its rows' positions are known.
+func (s *server) servedBy(w http.ResponseWriter, c segment.Chain) {
+	term, mine := s.terms[c.Shard]
+	if !mine || c.Epoch != s.Epoch {
+		w.Header().Set(servedByHeader, byColdLoad)
+		return
+	}
+	w.Header().Set(servedByHeader, byOwner)
+	w.Header().Set(termHeader, strconv.FormatUint(uint64(term), 10))
 }
 
 func reply(w http.ResponseWriter, code int, v any) {

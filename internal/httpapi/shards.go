@@ -115,6 +115,7 @@ func (s *server) shardRows(w http.ResponseWriter, r *http.Request, c segment.Cha
 	if b.from != (segment.Pos{}) && b.from.Epoch != c.Epoch || b.to != (segment.Pos{}) && b.to.Epoch != c.Epoch {
 		return fmt.Errorf("%w: the token is of another epoch than the shard's %d: give epoch=", errBadRequest, c.Epoch)
 	}
+	s.servedBy(w, c)
 	rows := Checked(s.source(c).Rows(r.Context(), c, b.from.Seq, b.to.Seq), b.token, func(tok segment.Token) error {
 		return s.Reader.CheckShard(r.Context(), c.Shard, tok)
 	})
@@ -366,12 +367,7 @@ func (s *server) pull(w http.ResponseWriter, r *http.Request, c segment.Chain) e
 
 // withTokens adds to each row the token under this owner's term.
 func (s *server) withTokens(c segment.Chain, rows iter.Seq2[coldload.ShardRow, error]) iter.Seq2[Line, error] {
-	tok := segment.Token{Epoch: c.Epoch}
-	for _, st := range s.Writer.Status() {
-		if st.Chain == c {
-			tok.Term = st.Term
-		}
-	}
+	tok := segment.Token{Epoch: c.Epoch, Term: s.terms[c.Shard]}
 	return func(yield func(Line, error) bool) {
 		for l, err := range shardLines(rows) {
 			if tok.Seq = l.Seq; err == nil {

@@ -229,3 +229,22 @@ func TestProducers(t *testing.T) {
 		}
 	}
 }
+
+// TestServedBy: a read says who answers it, and its owner the term of its rows' tokens.
+func TestServedBy(t *testing.T) {
+	for target, want := range map[string][2]string{
+		"/v1/shards/0/rows":         {"owner_resident", "5"},
+		"/v1/shards/1/rows":         {"non_owner_cold_load", ""},
+		"/v1/shards/0/rows?epoch=2": {"non_owner_cold_load", ""},
+		"/v1/streams/s/rows":        {"owner_resident", "5"},
+	} {
+		rec, _ := do(t, handler(&writer{reads: []step{local(nil, 1)}}, &bucket{looks: [][]segment.Seq{{}}}), "GET", target, "", nil)
+		if got := [2]string{rec.Header().Get("Strandline-Served-By"), rec.Header().Get("Strandline-Term")}; rec.Code != 200 || got != want {
+			t.Errorf("%s: %d %v, want %v", target, rec.Code, got, want)
+		}
+	}
+	rec, _ := do(t, handler(nil, &bucket{looks: [][]segment.Seq{{1}}}), "GET", "/v1/streams/s/rows", "", nil)
+	if got := rec.Header().Get("Strandline-Served-By"); got != "non_owner_cold_load" {
+		t.Errorf("without a writer: %q", got)
+	}
+}
