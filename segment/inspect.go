@@ -35,6 +35,7 @@ type SegmentDescription struct {
 	Valid     int64              `json:"valid_bytes"`
 	Sealed    bool               `json:"sealed"`
 	Digest    string             `json:"digest,omitempty"` // of the valid bytes
+	Room      int64              `json:"room,omitempty"`   // bytes behind an open segment's end, with no frame of it: zeros or stale ones
 	Problem   string             `json:"problem,omitempty"`
 	List      []FrameDescription `json:"list,omitempty"` // as many as were asked for
 }
@@ -64,8 +65,20 @@ func DescribeSegment(r io.ReaderAt, size int64, list int) (*SegmentDescription, 
 	if !IsStructural(err) {
 		return nil, err
 	}
+	if s != nil && s.Frames() > 0 && s.Sealed() == nil && isInvalidFrame(err) {
+		t, jerr := JudgeTail(r, size, s.UUID(), s.Offset(), 0)
+		if jerr == nil && len(t.Kept) == 0 {
+			d.Room = t.Cut
+			return d, nil
+		}
+	}
 	d.Problem = problem(err)
 	return d, nil
+}
+
+func isInvalidFrame(err error) bool {
+	var inv *InvalidFrameError
+	return errors.As(err, &inv)
 }
 
 func (d *SegmentDescription) scanned(s *Scanner) {
@@ -143,6 +156,9 @@ func (d *SegmentDescription) Text() string {
 		line(&b, "seqs", fmt.Sprintf("%d to before %d", d.Base, d.Next))
 		line(&b, "state", fmt.Sprintf("sealed: %t, %d consumers, %d producers at its start", d.Sealed, d.Consumers, d.Producers))
 		line(&b, "digest", d.Digest)
+	}
+	if d.Room > 0 {
+		line(&b, "room", fmt.Sprintf("%d bytes to be written over behind the last frame", d.Room))
 	}
 	line(&b, "PROBLEM", d.Problem)
 	for _, f := range d.List {

@@ -16,6 +16,12 @@ func TestDescribeSegment(t *testing.T) {
 	if b, err := json.Marshal(d); err != nil || !bytes.Contains(b, []byte(`"chain":"00000001.00000002"`)) {
 		t.Errorf("%s, %v", b, err)
 	}
+	open := smallSegment(t).b
+	longer := append(bytes.Clone(open), make([]byte, 4096)...)
+	d = mustDo(DescribeSegment(bytes.NewReader(longer), int64(len(longer)), 3))(t)
+	if d.Sealed || d.Problem != "" || d.Room != 4096 || d.Valid != int64(len(open)) || !strings.Contains(d.Text(), "4096 bytes to be written over") {
+		t.Errorf("an open segment with zeros behind it: %+v", d)
+	}
 	for what, c := range map[string]struct {
 		seg     []byte
 		problem string

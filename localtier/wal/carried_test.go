@@ -180,7 +180,7 @@ func TestCarriedCountsOnlyWhatIsDurable(t *testing.T) {
 func TestOnSealedComesBeforeItsWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config(powercut.New())
-		cfg.SegmentAge = time.Second
+		cfg.SegmentAge = 24 * time.Hour
 		var told []segment.ID // by the committer, read only after it woke this goroutine
 		cfg.OnSealed = func(s wal.SealedSegment) {
 			time.Sleep(time.Minute)

@@ -29,10 +29,41 @@
 // segment is copied to a new file before anything is appended, so that what was
 // replayed is what the disk has.
 //
+// # Speed
+//
+// Three things separate an append from a write and an fdatasync of a growing file.
+// The committer writes all that is queued with one of each, and in a closed loop
+// waits a moment for the producers that it just released (siblings.go). New
+// segments, and the copy that recovery makes, are written over files that
+// housekeeping or reclamation is done with (spare.go); where there is none, small
+// writes carry zeros ahead of themselves (ahead.go). On file systems that
+// overwrite in place, an fdatasync among written blocks commits no metadata.
+//
+// So an open segment's file may be longer than its frames. What stands behind
+// them is zeros or of another UUID and never validates; readers know the durable
+// length, Seal and Close cut the file there. index.json is believed only if the
+// file is exactly as long as it says. That is what a clean close leaves; after a
+// crash the newest segment, and no other, is read: to look only at the bytes right
+// behind the known length would take damage there for the end of the log, and cut
+// off acknowledged rows that follow it.
+//
+// A spare file is used only once it has no other name on the disk, and not while
+// a SegmentReader has it open. A reader in another process that opened the file
+// before it was housekept may find it overwritten: it then sees frames that do not
+// validate, never wrong rows.
+//
+// # Older segments
+//
+// Reclaim gives local segments up for good, reclaim.json being its commit point.
+// Adopt takes a segment in again that the shared tier gave back. Both, like
+// Checkpoint and Housekeep, go on beside appends. Carried is what the next
+// SegmentStart must repeat: consumers and idempotent producers.
+//
 // # Files of a directory
 //
 //	<segment id, 16 hex>.seg   segments                              truth
 //	<segment id, 16 hex>.torn  what recovery cut off, kept aside     evidence
+//	spare-<n, 16 hex>.free     files to be written over              nothing
 //	CHECKPOINT                 the shared tier holds all up to here  truth
 //	reclaim.json               local reclamation's commit point      truth
 //	IDENTITY                   the writer UUID, made with the dir    truth
@@ -41,8 +72,6 @@
 //
 // # What it does not do
 //
-// It does not publish, does not decide what may be deleted (Housekeep is told),
-// keeps no index of rows, and does not yet recycle or preallocate files: nothing
-// in the format is in the way of that, since stale bytes behind the last frame
-// never validate and Seal truncates.
+// It does not publish, does not decide what may be deleted (Housekeep, Reclaim
+// and Adopt are told), and keeps no index of rows.
 package wal

@@ -110,8 +110,6 @@ func proveSegment(ctx context.Context, f File, s standing) (_ SealedSegment, err
 	}
 	s.start, s.seal = sc.Start(), sc.Sealed()
 	switch {
-	case sc.UUID() != s.uuid:
-		return SealedSegment{}, damage(s, 0, "the file is segment %s", sc.UUID())
 	case s.seal == nil:
 		return SealedSegment{}, damage(s, sc.Offset(), "it does not end in a Seal")
 	case s.start.ID != s.id:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/strandline/strandline/segment"
 )
@@ -151,6 +152,9 @@ func endOf(s standing) position {
 func (r *recovery) replayOlder(ctx context.Context, s standing) error {
 	return r.withFile(s.path, func(f File) error {
 		sc, err := r.scan(ctx, f, s, 0)
+		if err != nil && r.housekept(s) {
+			return fmt.Errorf("segment %d was housekept while it was read, look again: %w", s.id, fs.ErrNotExist)
+		}
 		if err != nil {
 			return structural(s, err)
 		}
@@ -161,12 +165,25 @@ func (r *recovery) replayOlder(ctx context.Context, s standing) error {
 	})
 }
 
+// housekept says that a live writer has taken the file's name away: then what is
+// read of it may be written over already, and is no finding.
+func (r *recovery) housekept(s standing) bool {
+	if !r.readOnly {
+		return false
+	}
+	return vanished(r.withFile(s.path, func(File) error { return nil }))
+}
+
 // scan delivers frames that begin at from or behind, up to the end of the file.
 // The scanner is returned with every error, to say how far it came.
 func (r *recovery) scan(ctx context.Context, f File, s standing, from int64) (*segment.Scanner, error) {
 	sc, err := segment.NewScanner(f, s.info.Size)
 	if err != nil {
 		return nil, err
+	}
+	if sc.UUID() != s.uuid {
+		// A live writer wrote the next segment over it since its ends were read.
+		return sc, damage(s, 0, "the file is segment %s now, %s was expected", sc.UUID(), s.uuid)
 	}
 	start := &s.start
 	for n := 0; ; n++ {

@@ -203,7 +203,8 @@ func (l *Log) writeSeal(s sealFrame, at int64) error {
 // ends with it.
 func (l *Log) truncateAtSeal(size int64) error { return l.file.Truncate(size) }
 
-// openSegment makes the segment's file. Until its directory entry is durable no
+// openSegment makes the segment's file, of a spare one if there is one (openSpare
+// has the steps of that). Until its directory entry is durable no
 // frame goes into it: a crash anywhere here leaves a headless or an empty newest
 // file, from which nothing was acknowledged.
 func (l *Log) openSegment(o *opening) error {

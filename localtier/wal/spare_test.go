@@ -3,6 +3,7 @@ package wal_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -506,5 +507,55 @@ func (h *history) checkSuffix(t *testing.T, r *recorder, about string) {
 		if seq > last && len(r.rows) > 0 {
 			t.Fatalf("%s: seq %d was acknowledged and is gone; the last is %d", about, seq, last)
 		}
+	}
+}
+
+// Read-only opens beside a writer that writes over spare files and zeros, whose
+// files do not end where its frames do: some moment of it, never corruption.
+func TestReadOnlyBesideALiveWriterWithSpareFiles(t *testing.T) {
+	fsys := powercut.New()
+	l := spareLog(t, fsys)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 600 {
+			if _, err := put(l, strings.Repeat("n", i%3000)); err != nil {
+				t.Error(err)
+				return
+			}
+			if i%60 != 59 {
+				continue
+			}
+			if _, err := l.Seal(bg); err != nil || share(l) != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	looks := 0
+	for running := true; running; looks++ {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		r := &recorder{}
+		ro, err := wal.OpenReadOnly(t.Context(), shardDir, config(fsys).Eager(), r.take)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // housekept under it
+		}
+		must(t, err)
+		for i, row := range r.rows {
+			if i > 0 && row.Seq != r.rows[i-1].Seq+1 || strings.Trim(string(row.Payload), "n") != "" && string(row.Payload) != "newest" && row.Seq > 9 {
+				t.Fatalf("row %d is %d, %.20q", i, row.Seq, row.Payload)
+			}
+		}
+		if n := len(r.rows); n > 0 && ro.State().Next != r.rows[n-1].Seq+1 {
+			t.Fatalf("next is %d after %d", ro.State().Next, r.rows[n-1].Seq)
+		}
+	}
+	mustClose(t, l)
+	if looks < 5 {
+		t.Fatalf("only %d looks", looks)
 	}
 }
