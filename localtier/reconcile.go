@@ -180,8 +180,15 @@ func (s *shardLog) judgeAside(ctx context.Context) error {
 	return nil
 }
 
-// judgeOne finds out what of a quarantined directory the chain does not have.
+// judgeOne finds out what of a quarantined directory the chain does not have. One that
+// was judged, and holds what the verdict says, is left alone: somebody may salvage from it.
 func (s *shardLog) judgeOne(ctx context.Context, q Quarantine) error {
+	if v, err := readVerdict(s.fs(), q.Dir); err != nil || v != nil && len(v.Left) > 0 {
+		proven, perr := s.provenFiles(q, v)
+		if err = errors.Join(err, perr); err != nil || len(proven) == 0 {
+			return err
+		}
+	}
 	lock, err := lockAside(s.fs(), q.Dir)
 	if err != nil {
 		return err
@@ -315,25 +322,31 @@ func (s *shardLog) auditAside(ctx context.Context, q Quarantine, v *verdict) err
 	return nil
 }
 
-// unlinkProven unlinks the segments that the verdict does not list.
-func (s *shardLog) unlinkProven(q Quarantine, v *verdict) error {
-	names, err := s.fs().ReadDir(q.Dir)
-	if err != nil {
-		return err
+// provenFiles names the segments that the verdict does not list.
+func (s *shardLog) provenFiles(q Quarantine, v *verdict) (out []string, err error) {
+	if v == nil {
+		return nil, nil
 	}
-	removed := false
+	names, err := s.fs().ReadDir(q.Dir)
 	for _, name := range names {
 		id, ok := segment.ParseFileName(name)
-		if !ok || slices.ContainsFunc(v.Left, func(l leftOver) bool { return l.ID == id }) {
-			continue
+		if ok && !slices.ContainsFunc(v.Left, func(l leftOver) bool { return l.ID == id }) {
+			out = append(out, name)
 		}
+	}
+	return out, err
+}
+
+// unlinkProven unlinks them.
+func (s *shardLog) unlinkProven(q Quarantine, v *verdict) error {
+	proven, err := s.provenFiles(q, v)
+	if err != nil || len(proven) == 0 {
+		return err
+	}
+	for _, name := range proven {
 		if err := s.fs().Remove(filepath.Join(q.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("unlink a segment that the chain has: %w", err)
 		}
-		removed = true
-	}
-	if !removed {
-		return nil
 	}
 	// A crash before this brings some back: not listed, so unlinked again.
 	return s.fs().SyncDir(q.Dir)

@@ -178,6 +178,7 @@ func TestCutLeaveClosed(t *testing.T) {
 		left := w.quarantined("a")
 		return len(left) == 1 && left[0].Judged && left[0].Rows == 1
 	})
+	b.stopLoops() // it may still hold what it judged
 	w.acked["s"] = nil
 	w.salvage(w.quarantined("a")[0], b)
 	w.mustClose(b)
