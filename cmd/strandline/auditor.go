@@ -102,7 +102,7 @@ func (a *app) auditorCommand() *cobra.Command {
 	var linger time.Duration
 	cmd := &cobra.Command{
 		Use:   "auditor",
-		Short: "Run the duties: settle, trim-check, reap-check, orphan, teardown, sweep",
+		Short: "Run the duties: settle, reclaim, trim-check, reap-check, orphan, teardown, sweep",
 		Long: "Runs until Ctrl-C, or with --once until nothing is due. --once also waits for what comes due within --linger, so that\n" +
 			"short graces are seen through in one run. Any number of auditors may run at once.",
 		Args: cobra.NoArgs,

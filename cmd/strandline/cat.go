@@ -148,9 +148,8 @@ func latestEpoch(ctx context.Context, c catalog.Deployment) (segment.Epoch, erro
 	if err != nil {
 		return 0, err
 	}
-	var latest segment.Epoch
-	for _, t := range tops {
-		latest = max(latest, t.Epoch)
+	if len(tops) == 0 {
+		return 0, nil
 	}
-	return latest, nil
+	return newest(tops).Epoch, nil
 }

@@ -24,7 +24,9 @@ func (a *app) consumersCommand() *cobra.Command {
 		Long: "A durable consumer reads a shard in order at its own pace. Its cursor is what it acknowledged last, survives restarts and\n" +
 			"takeovers, and holds back what retention gives up. pull shows the rows after the cursor and moves nothing; ack moves it.\n" +
 			"All of it is the owner's to answer: its address comes from the catalog, or give --server. Exit 6: asked at another\n" +
-			"process; the message names the owner.",
+			"process; the message names the owner.\n\n" +
+			"After topology set --shards the chains of the old epoch are closed: pull and ack what is left there with --epoch, then go\n" +
+			"on with a consumer on the new shards.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

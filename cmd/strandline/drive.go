@@ -71,6 +71,9 @@ func (a *app) oneDrive(name, short, long string, flags []driveFlag) *cobra.Comma
 	cmd := &cobra.Command{
 		Use: name, Short: short, Long: long, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("log-level") {
+				a.logLevel = "warn" // what each writer does is the drive's own affair
+			}
 			log, err := a.logger()
 			if err != nil {
 				return err

@@ -67,7 +67,13 @@ func (s *sizeFlag) Set(text string) error {
 	return nil
 }
 
-func (s *sizeFlag) String() string { return strings.ReplaceAll(bytesText(int64(*s)), " ", "") }
+// String of no size is what help texts leave out.
+func (s *sizeFlag) String() string {
+	if *s == 0 {
+		return "0"
+	}
+	return strings.ReplaceAll(bytesText(int64(*s)), " ", "")
+}
 
 // Type names the value in help texts.
 func (s *sizeFlag) Type() string { return "size" }

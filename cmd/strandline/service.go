@@ -98,6 +98,7 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 			}
 			return st, err
 		},
+		Served: func() any { return shardsOf(w) },
 	})})
 	return nil
 }

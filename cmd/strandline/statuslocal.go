@@ -39,7 +39,7 @@ type consumerOut struct {
 	Lag    uint64      `json:"lag"`
 }
 
-// shardsOf is the local part of /v1/status.
+// shardsOf is what /v1/shards answers.
 func shardsOf(w httpapi.Consumers) []shardOut {
 	out := []shardOut{}
 	for _, st := range w.Status() {
@@ -98,11 +98,9 @@ func (a *app) askWriter(ctx context.Context, address string) ([]shardOut, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	var got struct {
-		Shards []shardOut `json:"shards"`
-	}
-	err = c.call(ctx, request{method: http.MethodGet, path: "/v1/status"}, &got)
-	return got.Shards, err
+	var got []shardOut
+	err = c.call(ctx, request{method: http.MethodGet, path: "/v1/shards"}, &got)
+	return got, err
 }
 
 // quarantineOf looks below --dir.

@@ -72,10 +72,10 @@ func (a *app) topologySet() *cobra.Command {
 			"with their share of it. It may be stopped at any point and run again with the same --shards, and goes on where it was.\n" +
 			"After --drain chains are taken over: what their owner did not publish by then goes to its quarantine.\n" +
 			"On a catalog and a bucket that are empty it founds the deployment.\n\n" +
-			"--retention interest gives up what every durable consumer of a shard has acknowledged, and, if limits are set, only what\n" +
-			"lies beyond all of them; without a consumer the limits alone decide, and without either nothing goes. keep (the\n" +
-			"default) keeps everything. A limit that is not given stays as it is; 0 takes it away. Retention never goes past a consumer\n" +
-			"and always leaves --min-retained-segments. What was given up stays given up.",
+			"--retention interest gives up what every durable consumer of a shard has acknowledged; if limits are set, of that only what\n" +
+			"lies beyond one of them (the tightest decides). Without a consumer the limits alone decide; without limits and consumers\n" +
+			"nothing goes. keep (the default) keeps everything. A limit that is not given stays as it is; 0 takes it away. Retention\n" +
+			"never goes past a consumer and always leaves --min-retained-segments. What was given up stays given up.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.setTopology(cmd.Context(), f) },
 	}
@@ -88,10 +88,10 @@ func (f *topologyFlags) register(fs *pflag.FlagSet) {
 	f.backend.register(fs)
 	fs.Uint32Var(&f.shards, "shards", 0, "shard count of the epoch that follows (or of a new deployment)")
 	fs.StringVar(&f.mode, "retention", "", "keep or interest")
-	fs.Uint64Var(&f.rows, "retain-rows", 0, "keep at least so many rows a shard")
-	fs.Var(&f.bytes, "retain-bytes", "keep at least so many bytes a shard, like 10GiB")
-	fs.DurationVar(&f.age, "retain-age", 0, "keep what was sealed within this time")
-	fs.Uint64Var(&f.segments, "retain-segments", 0, "keep at least so many full-size segments a shard")
+	fs.Uint64Var(&f.rows, "retain-rows", 0, "rows of a shard before its newest so many may go")
+	fs.Var(&f.bytes, "retain-bytes", "what lies before a shard's newest so many bytes, like 10GiB, may go")
+	fs.DurationVar(&f.age, "retain-age", 0, "what was sealed longer ago than this may go")
+	fs.Uint64Var(&f.segments, "retain-segments", 0, "what lies before a shard's newest so many full-size segments may go")
 	fs.Var(&f.size, "retain-segment-size", "what counts as a full-size segment (default 64MiB)")
 	fs.Uint64Var(&f.least, "min-retained-segments", 0, "full-size segments that stay in any case (default 2)")
 	fs.DurationVar(&f.drain, "drain", 30*time.Second, "how long owners may take to publish and let go, before their chains are taken over")
@@ -203,18 +203,21 @@ func (r retentionOut) String() string {
 	if r.Mode != catalog.RetentionInterest {
 		return string(r.Mode)
 	}
-	parts := []string{"what consumers passed"}
+	var limits []string
 	limit := func(set bool, format string, args ...any) {
 		if set {
-			parts = append(parts, fmt.Sprintf(format, args...))
+			limits = append(limits, fmt.Sprintf(format, args...))
 		}
 	}
 	limit(r.Rows > 0, "beyond %s rows", countText(int64(r.Rows)))
 	limit(r.Bytes > 0, "beyond %s", bytesText(r.Bytes))
 	limit(r.Age != "", "older than %s", r.Age)
 	limit(r.Segments > 0, "beyond %d segments", r.Segments)
-	limit(true, "but %d segments of %s", r.MinSegments, bytesText(r.SegmentBytes))
-	return strings.Join(parts, ", ")
+	what := "what consumers passed"
+	if len(limits) > 0 {
+		what += " and is " + strings.Join(limits, " or ")
+	}
+	return fmt.Sprintf("%s, but %d segments of %s", what, r.MinSegments, bytesText(r.SegmentBytes))
 }
 
 func (a *app) printEpochs(epochs []epochOut) error {

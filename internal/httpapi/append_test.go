@@ -237,6 +237,8 @@ func TestRoutes(t *testing.T) {
 		{"DELETE", "/v1/streams/s/rows", 405, "no-such-method"},
 		{"POST", "/v1/status", 405, "no-such-method"},
 		{"GET", "/v1/status", 200, ""},
+		{"GET", "/v1/shards", 200, ""},
+		{"POST", "/v1/shards", 405, "no-such-method"},
 		{"GET", "/healthz", 200, ""},
 		{"GET", "/readyz", 200, ""},
 	} {

@@ -8,7 +8,7 @@
 //	shardrows.go   a shard's rows: local first, then the bucket
 //	position.go    from, after, to: seqs and tokens
 //	problem.go     errors on the wire
-//	server.go      routes, limits, health
+//	server.go      routes, limits, health, who serves what
 //
 // It holds nothing: an acknowledgement is the writer's, a row the reader's.
 package httpapi

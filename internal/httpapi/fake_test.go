@@ -33,7 +33,9 @@ type writer struct {
 }
 
 func (w *writer) AppendAs(ctx context.Context, p localtier.Producer, stream string, rows []segment.Row, ack localtier.Ack) (localtier.Result, error) {
-	w.producer = p
+	if p != (localtier.Producer{}) {
+		w.producer = p
+	}
 	return w.append(ctx, stream, rows, ack)
 }
 

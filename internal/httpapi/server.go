@@ -69,8 +69,11 @@ type Deps struct {
 	Catalog Catalog
 	Epoch   segment.Epoch // the writer's, and that of bare seqs
 	Shards  uint32        // of that epoch
-	Status  func(ctx context.Context) (any, error)
-	Logger  *slog.Logger
+	// Status is of the whole deployment; Served of this process's shards only, and costs
+	// no request. Served may be nil.
+	Status func(ctx context.Context) (any, error)
+	Served func() any
+	Logger *slog.Logger
 }
 
 type server struct {
@@ -97,6 +100,8 @@ func Handler(d Deps) http.Handler {
 	mux.Handle("GET /v1/streams/{stream}/rows", s.admit(s.read))
 	mux.HandleFunc("/v1/streams/{stream}/rows", only("GET, HEAD, POST"))
 	s.shardRoutes(mux)
+	mux.Handle("GET /v1/shards", s.admit(s.served))
+	mux.HandleFunc("/v1/shards", only("GET, HEAD"))
 	mux.Handle("POST /v1/flush", s.admit(s.flush))
 	mux.HandleFunc("/v1/flush", only("POST"))
 	mux.Handle("GET /v1/status", s.admit(s.status))
@@ -193,6 +198,14 @@ func (s *server) status(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply(w, http.StatusOK, st)
+}
+
+func (s *server) served(w http.ResponseWriter, _ *http.Request) {
+	if s.Served == nil {
+		reply(w, http.StatusOK, []any{})
+		return
+	}
+	reply(w, http.StatusOK, s.Served())
 }
 
 // The headers of a read. A row's token is made of its line and the term:
