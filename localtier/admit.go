@@ -22,22 +22,31 @@ const (
 
 // refusal says why the shard takes no rows at all, or nil.
 func (s *shardLog) refusal() error {
-	p := &s.progress
-	p.mu.Lock()
-	stopped, closing, epoch := p.stopped, p.closing, p.epoch
-	p.mu.Unlock()
-	switch {
-	case epoch != nil && (stopped == nil || errors.Is(stopped, ErrClosed)):
-		return epoch
-	case stopped != nil:
-		return stopped
-	case closing:
-		return ErrClosed
+	if err := s.progress.refusal(); err != nil {
+		return err
 	}
 	if err := s.wal.Err(); err != nil {
 		return s.poisoned(err)
 	}
 	return s.leaseRefusal()
+}
+
+// refusal says why the shard's service is over, or nil.
+func (p *progress) refusal() error {
+	if !p.over.Load() {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.epoch != nil && (p.stopped == nil || errors.Is(p.stopped, ErrClosed)):
+		return p.epoch
+	case p.stopped != nil:
+		return p.stopped
+	case p.closing:
+		return ErrClosed
+	}
+	return nil
 }
 
 func (s *shardLog) poisoned(err error) error {
@@ -49,8 +58,10 @@ func (s *shardLog) poisoned(err error) error {
 
 // leaseRefusal: a local acknowledgement is a promise about this disk only, and by
 // the lease's end another disk may be the chain's.
-func (s *shardLog) leaseRefusal() error {
-	if s.cfg.AckAfterLease || s.lease.good() {
+func (s *shardLog) leaseRefusal() error { return s.leaseRefusalAt(s.now()) }
+
+func (s *shardLog) leaseRefusalAt(now time.Time) error {
+	if s.cfg.AckAfterLease || s.lease.goodAt(now) {
 		return nil
 	}
 	return &ShardError{
@@ -59,39 +70,65 @@ func (s *shardLog) leaseRefusal() error {
 	}
 }
 
-// admit checks an append before anything is written, and cuts its rows into frames.
-func (s *shardLog) admit(stream string, rows []segment.Row) ([][]segment.Row, int64, error) {
-	if err := s.refusal(); err != nil {
+// admit checks an append before anything is written, and cuts its rows into frames,
+// which it appends to `to`.
+func (s *shardLog) admit(to [][]segment.Row, stream string, rows []segment.Row) ([][]segment.Row, int64, error) {
+	if err := s.progress.refusal(); err != nil {
+		return nil, 0, err
+	}
+	frames, size, err := s.admitRows(to, stream, rows)
+	if err != nil {
+		// A poisoned log comes before any other reason. If there is none, it says so
+		// itself when it is given the frames.
+		if poison := s.wal.Err(); poison != nil {
+			err = s.poisoned(poison)
+		}
+		return nil, 0, err
+	}
+	return frames, size, nil
+}
+
+func (s *shardLog) admitRows(to [][]segment.Row, stream string, rows []segment.Row) ([][]segment.Row, int64, error) {
+	now := s.now()
+	if err := s.leaseRefusalAt(now); err != nil {
 		return nil, 0, err
 	}
 	if len(rows) == 0 {
 		return nil, 0, fmt.Errorf("%w: an append without rows", ErrInvalid)
 	}
-	now := s.now().UnixNano()
 	for i := range rows {
 		if rows[i].Time == 0 {
-			rows[i].Time = now
+			rows[i].Time = now.UnixNano()
 		}
 	}
-	frames, size, err := cutFrames(stream, rows)
+	frames, size, err := cutFrames(to, stream, rows)
 	if err != nil {
 		return nil, 0, err
 	}
 	if limit := 2 * s.segmentBytes(); size > limit {
 		return nil, 0, fmt.Errorf("%w: one append of %d bytes, at most %d: append fewer rows at once", ErrTooLarge, size, limit)
 	}
-	return frames, size, s.pressure(size)
+	return frames, size, s.pressure(now, size)
 }
 
+// openMost bounds what unpublished counts beside the sealed segments, in segments: the
+// log queues two at most, and the open one is no longer than two (a frame of the largest
+// size may follow a SegmentStart of the largest size, and both fit two of the least
+// segments).
+const openMost = 4
+
 // pressure holds an append against the caps.
-func (s *shardLog) pressure(size int64) error {
+func (s *shardLog) pressure(now time.Time, size int64) error {
 	full := func(retry time.Duration, format string, args ...any) error {
 		return &BackpressureError{Chain: s.chain, Reason: fmt.Sprintf(format, args...), RetryAfter: retry}
 	}
-	if _, bytes := s.unpublished(); bytes+size > s.cfg.MaxUnpublished {
-		return full(retryPublish, "%d bytes wait to be published, the cap is %d", bytes, s.cfg.MaxUnpublished)
+	// Far below the cap the log is not asked.
+	if s.progress.sealedBytes.Load()+openMost*s.segmentBytes() > s.cfg.MaxUnpublished-size {
+		if _, bytes := s.unpublished(); bytes+size > s.cfg.MaxUnpublished {
+			return full(retryPublish, "%d bytes wait to be published, the cap is %d", bytes, s.cfg.MaxUnpublished)
+		}
 	}
-	free, err := s.disk.left()
+	free, err := s.disk.leftAt(now)
 	if err != nil {
 		return fmt.Errorf("ask for free disk space: %w", err)
 	}
@@ -129,9 +166,9 @@ func rowBytes(r *segment.Row) int { return 3*10 + len(r.Txn) + len(r.Payload) }
 // headBytes bounds what a batch takes before its rows.
 const headBytes = 1 + segment.MaxStreamName + 3*10
 
-// cutFrames splits rows into runs that each fit a frame; a row never spans frames.
-// size bounds what they take in the log.
-func cutFrames(stream string, rows []segment.Row) (frames [][]segment.Row, size int64, err error) {
+// cutFrames splits rows into runs that each fit a frame, and appends them to frames; a
+// row never spans two. size bounds what they take in the log.
+func cutFrames(frames [][]segment.Row, stream string, rows []segment.Row) (_ [][]segment.Row, size int64, err error) {
 	begin, used := 0, headBytes
 	for i := range rows {
 		n := rowBytes(&rows[i])

@@ -96,7 +96,7 @@ func TestCutFrames(t *testing.T) {
 		for i, n := range c.sizes {
 			rows[i] = segment.Row{Time: math.MinInt64 * int64(i%2), Payload: make([]byte, n)}
 		}
-		frames, size, err := cutFrames("s", rows)
+		frames, size, err := cutFrames(nil, "s", rows)
 		if err != nil || len(frames) != len(c.want) {
 			t.Errorf("%v: %d frames, %v", c.sizes, len(frames), err)
 			continue
@@ -117,7 +117,7 @@ func TestCutFrames(t *testing.T) {
 			t.Errorf("%v: %d bytes foreseen, %d taken", c.sizes, size, exact)
 		}
 	}
-	if _, _, err := cutFrames("s", []segment.Row{{Payload: make([]byte, room+1)}}); !errors.Is(err, ErrTooLarge) {
+	if _, _, err := cutFrames(nil, "s", []segment.Row{{Payload: make([]byte, room+1)}}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("%v", err)
 	}
 }

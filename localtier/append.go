@@ -17,7 +17,8 @@ func (s *shardLog) append(ctx context.Context, stream string, rows []segment.Row
 	if err != nil {
 		return Result{}, err
 	}
-	frames, size, err := s.admit(stream, rows)
+	var one [1][]segment.Row // on the stack: nearly every append is one frame
+	frames, size, err := s.admit(one[:0], stream, rows)
 	if err != nil {
 		return Result{}, err
 	}
@@ -42,7 +43,8 @@ func (s *shardLog) ackMode(ack Ack) (Ack, error) {
 // answer waits for the last frame of an append and says where its rows are.
 func (s *shardLog) answer(ctx context.Context, last wal.Ticket, ack Ack, first segment.Seq, rows int) (Result, error) {
 	end, err := last.Wait(ctx)
-	if s.index.settle() >= s.cfg.MaxStreams {
+	// One of those whose frames one write made durable has them all settled.
+	if !s.index.has(first+segment.Seq(rows)-1) && s.index.settle() >= s.cfg.MaxStreams {
 		s.wantSealNow()
 	}
 	if err != nil {
@@ -79,14 +81,17 @@ func (s *shardLog) enqueue(ctx context.Context, p Producer, stream string, frame
 	if p.ID != "" && !s.nextOf(p) {
 		return 0, last, errTaken
 	}
-	// All frames of an append or none: only this lock's holder adds to the queue.
-	if queued := s.wal.Unflushed(); queued+size > 2*s.segmentBytes() && queued > 0 {
-		return 0, last, s.refusedByLog(wal.ErrBackpressure)
+	// All frames of an append or none: only this lock's holder adds to the queue. Of one
+	// frame the log says so itself.
+	if len(frames) > 1 {
+		if queued := s.wal.Unflushed(); queued+size > 2*s.segmentBytes() && queued > 0 {
+			return 0, last, s.refusedByLog(wal.ErrBackpressure)
+		}
 	}
-	ctx = context.WithoutCancel(ctx)
 	for i, rows := range frames {
 		b := segment.Batch{Stream: stream, Rows: rows, Producer: p.ID, Sequence: p.Sequence}
-		if last, err = s.wal.AppendBatch(ctx, &b); err != nil {
+		// The end of ctx is not looked at again: between two frames it would be too late.
+		if last, err = s.wal.AppendBatch(context.Background(), &b); err != nil {
 			return 0, last, s.refusedInLine(err)
 		}
 		if i == 0 {

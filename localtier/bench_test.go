@@ -79,7 +79,7 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-func benchWriter(b *testing.B) *Writer {
+func benchWriter(b *testing.B, change ...func(*Options)) *Writer {
 	b.Helper()
 	dir := b.TempDir()
 	cat, err := sqlite.Open(b.Context(), sqlite.Options{Path: filepath.Join(dir, "c.db"), Create: true})
@@ -104,10 +104,14 @@ func benchWriter(b *testing.B) *Writer {
 	if err != nil {
 		b.Fatal(err)
 	}
-	wr, err := Open(b.Context(), Options{
+	o := Options{
 		Dir: filepath.Join(dir, "w"), Catalog: cat, Classes: objstore.Classes{"standard": {store}}, Topology: topo,
 		Config: Config{MinFreeDisk: -1},
-	})
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	wr, err := Open(b.Context(), o)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -53,6 +53,7 @@ func (s *shardLog) close(ctx context.Context) error {
 		p := &s.progress
 		p.mu.Lock()
 		p.closing = true
+		p.over.Store(true)
 		p.mu.Unlock()
 		s.closeBy = s.shutDown(ctx)
 	})

@@ -3,6 +3,7 @@ package localtier
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,25 +19,37 @@ type freeDisk struct {
 	least int64 // negative: not asked at all
 	now   func() time.Time
 
-	mu    sync.Mutex
-	asked time.Time
-	free  int64
+	asking sync.Mutex // one asks at a time
+	last   atomic.Pointer[freeAnswer]
 }
 
-func (d *freeDisk) left() (int64, error) {
+// freeAnswer never changes once it is given.
+type freeAnswer struct {
+	at   time.Time
+	free int64
+}
+
+func (a *freeAnswer) good(now time.Time) bool { return a != nil && now.Sub(a.at) < askEvery }
+
+func (d *freeDisk) left() (int64, error) { return d.leftAt(d.now()) }
+
+func (d *freeDisk) leftAt(now time.Time) (int64, error) {
 	if d.least < 0 {
 		return math.MaxInt64, nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := d.now()
-	if !d.asked.IsZero() && now.Sub(d.asked) < askEvery {
-		return d.free, nil
+	if last := d.last.Load(); last.good(now) {
+		return last.free, nil
+	}
+	d.asking.Lock()
+	defer d.asking.Unlock()
+	if last := d.last.Load(); last.good(now) {
+		return last.free, nil
 	}
 	var st unix.Statfs_t
 	if err := unix.Statfs(d.dir, &st); err != nil {
 		return 0, err
 	}
-	d.asked, d.free = now, int64(st.Bavail)*int64(st.Bsize) //nolint:gosec,unconvert // no disk passes an int64; the types differ by platform
-	return d.free, nil
+	free := int64(st.Bavail) * int64(st.Bsize) //nolint:gosec,unconvert // no disk passes an int64; the types differ by platform
+	d.last.Store(&freeAnswer{at: now, free: free})
+	return free, nil
 }

@@ -32,7 +32,7 @@ func (s *shardLog) absorbedThrough(seg wal.SealedSegment) {
 	defer p.mu.Unlock()
 	if len(p.sealed) > 0 && p.sealed[0].ID == seg.ID {
 		p.sealed = p.sealed[1:]
-		p.sealedBytes -= seg.Bytes
+		p.sealedBytes.Add(-seg.Bytes)
 	}
 	p.absorbed = max(p.absorbed, seg.ID)
 	p.lastErr, p.lastAbsorbed = nil, s.now()

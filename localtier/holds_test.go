@@ -167,10 +167,8 @@ func TestConsumerHoldMax(t *testing.T) {
 
 // fillDisk makes the shard believe that so much is free.
 func (s *shardLog) fillDisk(free int64) {
-	s.disk.mu.Lock()
-	defer s.disk.mu.Unlock()
 	s.cfg.MinFreeDisk, s.disk.least = 1<<20, 1<<20
-	s.disk.free, s.disk.asked = free, s.now().Add(time.Hour)
+	s.disk.last.Store(&freeAnswer{at: s.now().Add(time.Hour), free: free})
 }
 
 // TestK22NeverUnabsorbed: whatever consumers, readers and the disk say, a segment that

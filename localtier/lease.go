@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -18,26 +18,30 @@ type lease struct {
 	life time.Duration
 	now  func() time.Time
 
-	mu      sync.Mutex
-	renewed time.Time // mu
+	renewed atomic.Pointer[time.Time] // nil: never; every append looks at it twice
 }
 
+// extend only ever moves the end forward.
 func (l *lease) extend(asked time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if asked.After(l.renewed) {
-		l.renewed = asked
+	for {
+		have := l.renewed.Load()
+		if have != nil && !asked.After(*have) || l.renewed.CompareAndSwap(have, &asked) {
+			return
+		}
 	}
 }
 
 func (l *lease) end() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.renewed.Add(l.life)
+	if renewed := l.renewed.Load(); renewed != nil {
+		return renewed.Add(l.life)
+	}
+	return time.Time{}.Add(l.life)
 }
 
-func (l *lease) good() bool {
-	end, now := l.end(), l.now()
+func (l *lease) good() bool { return l.goodAt(l.now()) }
+
+func (l *lease) goodAt(now time.Time) bool {
+	end := l.end()
 	return now.Before(end) && now.Round(0).Before(end.Round(0))
 }
 

@@ -2,6 +2,7 @@ package localtier
 
 import (
 	"context"
+	"sync"
 
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
@@ -20,16 +21,29 @@ type pendingFrame struct {
 // nothing: some hundred producers' frames. What a burst took beyond it is given back.
 const keptPending = 1024
 
+// settledFrame is durable, up to end.
+type settledFrame struct {
+	pendingFrame
+	end wal.Offset
+}
+
+// settleAtOnce frames leave the queue before it is let go: whoever appends waits for no
+// more than that.
+const settleAtOnce = 32
+
 // pendingFrames is a queue in a ring. It is bounded by what the log lets wait for the
 // disk: everyone who queued a frame settles the queue once his frame is done, and
 // whoever went away before leaves his to the next.
 type pendingFrames struct {
+	mu   sync.Mutex     // its own, and the last of all
 	ring []pendingFrame // its length is a power of two
 	head int            // of the oldest
 	n    int
 }
 
 func (q *pendingFrames) push(f pendingFrame) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.n == len(q.ring) {
 		bigger := make([]pendingFrame, max(16, 2*len(q.ring)))
 		for i := range q.n {
@@ -41,7 +55,7 @@ func (q *pendingFrames) push(f pendingFrame) {
 	q.n++
 }
 
-// drop takes the oldest away, and all that it held on to.
+// drop takes the oldest away, and all that it held on to; mu is held.
 func (q *pendingFrames) drop() {
 	q.ring[q.head] = pendingFrame{}
 	q.head = (q.head + 1) % len(q.ring)
@@ -50,24 +64,28 @@ func (q *pendingFrames) drop() {
 	}
 }
 
-// settle takes off, in order, the frames whose outcome is known, and gives those
-// that became durable to durable, with the log's offset after them.
-func (q *pendingFrames) settle(durable func(*pendingFrame, wal.Offset)) {
+// take takes off, in order, the frames whose outcome is known, and puts those that
+// became durable into to. Fewer than fit there: no more are known.
+func (q *pendingFrames) take(to []settledFrame) (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	var done <-chan struct{} // of the last ticket looked at: many frames share one write
-	for q.n > 0 {
+	for q.n > 0 && n < len(to) {
 		f := &q.ring[q.head]
 		if d := f.ticket.Done(); d != done {
 			select {
 			case <-d:
 				done = d
 			default:
-				return
+				return n
 			}
 		}
 		// The ticket is done, so this does not wait.
 		if end, err := f.ticket.Wait(context.Background()); err == nil {
-			durable(f, end)
+			to[n] = settledFrame{*f, end}
+			n++
 		}
 		q.drop()
 	}
+	return n
 }

@@ -84,7 +84,7 @@ func (s *shardLog) nextOf(p Producer) bool {
 
 // appendNext is the append; errTaken if another attempt was faster.
 func (s *shardLog) appendNext(ctx context.Context, p Producer, stream string, rows []segment.Row, ack Ack) (Result, error) {
-	frames, size, err := s.admit(stream, rows)
+	frames, size, err := s.admit(nil, stream, rows)
 	if err != nil {
 		return Result{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -19,11 +20,12 @@ type progress struct {
 	mu          sync.Mutex
 	row         catalog.ChainRow    // as last read or returned by a verb
 	sealed      []wal.SealedSegment // not absorbed yet, in order
-	sealedBytes int64               // in them
+	sealedBytes atomic.Int64        // in them; changed under mu
 	absorbed    segment.ID          // last local segment that is absorbed
 	stopped     error               // *FencedError, *ShardError or ErrClosed: sticky
 	closing     bool
 	epoch       *EpochError   // the epoch is over: no more rows
+	over        atomic.Bool   // stopped, closing or epoch is set; changed under mu with them
 	changed     chan struct{} // closed and replaced on every change
 
 	lastErr      error
@@ -31,8 +33,10 @@ type progress struct {
 	lastAbsorbed time.Time
 }
 
-// broadcast wakes all who wait; mu is held.
+// broadcast wakes all who wait; mu is held. Appends look at over alone: they hear of a
+// stop no later than by taking mu.
 func (p *progress) broadcast() {
+	p.over.Store(p.stopped != nil || p.closing || p.epoch != nil)
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
@@ -68,7 +72,7 @@ func (p *progress) addSealed(seg wal.SealedSegment) {
 		return
 	}
 	p.sealed = append(p.sealed, seg)
-	p.sealedBytes += seg.Bytes
+	p.sealedBytes.Add(seg.Bytes)
 }
 
 // begin sets what stands when the chain is taken: everything up to `absorbed` is in
@@ -78,7 +82,8 @@ func (s *shardLog) begin(row catalog.ChainRow, absorbed segment.ID, local []wal.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	early := p.sealed // sealed by age since the log was opened; maybe not in local
-	p.row, p.absorbed, p.sealed, p.sealedBytes = row, absorbed, nil, 0
+	p.row, p.absorbed, p.sealed = row, absorbed, nil
+	p.sealedBytes.Store(0)
 	for _, seg := range local {
 		p.addSealed(seg)
 	}
@@ -121,6 +126,9 @@ func (s *shardLog) retire() {
 
 // stoppedBy is the sticky reason, or nil.
 func (s *shardLog) stoppedBy() error {
+	if !s.progress.over.Load() {
+		return nil
+	}
 	s.progress.mu.Lock()
 	defer s.progress.mu.Unlock()
 	return s.progress.stopped
@@ -182,7 +190,7 @@ func (s *shardLog) unpublished() (segments int, bytes int64) {
 	queued := s.wal.Unflushed()
 	p := &s.progress
 	p.mu.Lock()
-	segments, bytes = len(p.sealed), p.sealedBytes+queued
+	segments, bytes = len(p.sealed), p.sealedBytes.Load()+queued
 	p.mu.Unlock()
 	if st.Open && (st.Frames > 1 || queued > 0) {
 		segments++
