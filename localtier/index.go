@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
@@ -20,18 +21,21 @@ import (
 // Frames are numbered in seq order, so a shard scan needs no second index; each
 // stream's are chained, so a stream read sees no others (frames.go).
 type index struct {
-	scan  sync.Mutex // one segment is read through at a time; taken before mu
-	holds holds      // its own lock, taken after mu
+	scan    sync.Mutex    // one segment is read through at a time; taken before mu
+	holds   holds         // its own lock, taken after mu
+	pending pendingFrames // queued in the log, in order; likewise
+
+	settled atomic.Uint64 // end, for those who need not know more
 
 	mu      sync.Mutex
 	log     segmentOpener
-	pending pendingFrames   // queued in the log, in order
-	segs    []*segmentIndex // with rows, in order of seq
-	low     segment.Seq     // from here on no local row is missing
-	end     segment.Seq     // after the last row that is durable and known here
-	held    int             // frames in all tables
-	maxHeld int             // maxHeldFrames, less in tests
-	looks   uint64          // counts readers' looks, for segmentIndex.used
+	segs    []*segmentIndex            // with rows, in order of seq
+	low     segment.Seq                // from here on no local row is missing
+	end     segment.Seq                // after the last row that is durable and known here
+	held    int                        // frames in all tables
+	maxHeld int                        // maxHeldFrames, less in tests
+	looks   uint64                     // counts readers' looks, for segmentIndex.used
+	taken   [settleAtOnce]settledFrame // empty between two settles
 }
 
 // segmentOpener is a log, live or read-only.
@@ -66,7 +70,7 @@ func (x *index) begin(log segmentOpener) {
 	if st.Open {
 		x.insert(st.Segment, st.Start.Base, st.Next)
 	}
-	x.end = st.Next
+	x.setEnd(st.Next)
 	x.relink()
 }
 
@@ -74,7 +78,7 @@ func (x *index) begin(log segmentOpener) {
 func (x *index) startAt(base segment.Seq) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.end = base
+	x.setEnd(base)
 	x.relink()
 }
 
@@ -104,20 +108,34 @@ func (x *index) relink() {
 	}
 }
 
-// queue notes a frame that was handed to the log. Callers hold the number lock, so
-// that the order here is the log's.
-func (x *index) queue(f pendingFrame) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.pending.push(f)
+// setEnd says where durable rows end; mu is held.
+func (x *index) setEnd(end segment.Seq) {
+	x.end = end
+	x.settled.Store(uint64(end))
 }
+
+// has says that a row which was queued is settled, and is durable: seqs of what was
+// taken back lie behind the end until they are given out again.
+func (x *index) has(seq segment.Seq) bool { return seq < segment.Seq(x.settled.Load()) }
+
+// queue notes a frame that was handed to the log. Callers hold the number lock, so
+// that the order here is the log's; mu is not taken, so that nobody who appends waits for
+// somebody who reads or settles.
+func (x *index) queue(f pendingFrame) { x.pending.push(f) }
 
 // settle moves what became durable into the index, in order, and drops what never
 // will. It returns how many streams the newest segment holds.
 func (x *index) settle() (streams int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.pending.settle(x.add)
+	for n := len(x.taken); n == len(x.taken); {
+		n = x.pending.take(x.taken[:])
+		for i := range x.taken[:n] {
+			x.add(&x.taken[i].pendingFrame, x.taken[i].end)
+		}
+		clear(x.taken[:n])
+	}
+	x.setEnd(x.end)
 	if n := len(x.segs); n > 0 && x.segs[n-1].table != nil {
 		return len(x.segs[n-1].table.names)
 	}
@@ -135,7 +153,7 @@ func (x *index) add(f *pendingFrame, end wal.Offset) {
 	}
 	seg := x.segs[n-1]
 	seg.next = f.first + segment.Seq(f.rows)
-	x.end = seg.next
+	x.end = seg.next // settle has it known
 	if t := seg.table; t == nil || (t.n > 0 && f.first <= seg.base+segment.Seq(t.at(t.n-1).first)) {
 		return // it stood here at the start: whoever reads or read it through finds the frame
 	}
@@ -192,11 +210,9 @@ func (x *index) look(ctx context.Context, seq segment.Seq, stream string, h *hol
 func (x *index) find(seq segment.Seq, stream string, h *hold) (seg *segmentIndex, v view) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	at := sort.Search(len(x.segs), func(i int) bool { return x.segs[i].next > seq })
-	if seq < x.low || at == len(x.segs) {
+	if seg = x.at(seq); seg == nil {
 		return nil, v
 	}
-	seg = x.segs[at]
 	h.from(seg.id)
 	x.looks++
 	seg.used = x.looks
@@ -208,6 +224,28 @@ func (x *index) find(seq segment.Seq, stream string, h *hold) (seg *segmentIndex
 		v.chain = seg.table.chains[number]
 	}
 	return seg, v
+}
+
+// unread is the segment that begins with row seq, if it was not read through yet. It is
+// held back from housekeeping for h from then on.
+func (x *index) unread(seq segment.Seq, h *hold) *segmentIndex {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	seg := x.at(seq)
+	if seg == nil || seg.table != nil || seg.base != seq {
+		return nil
+	}
+	h.from(seg.id)
+	return seg
+}
+
+// at is the segment of row seq, nil if that is not local; mu is held.
+func (x *index) at(seq segment.Seq) *segmentIndex {
+	at := sort.Search(len(x.segs), func(i int) bool { return x.segs[i].next > seq })
+	if seq < x.low || at == len(x.segs) {
+		return nil
+	}
+	return x.segs[at]
 }
 
 // stands says whether the segment is among those that are here.

@@ -124,20 +124,30 @@ func (r *rowReader) run(ctx context.Context, yield func(string, segment.Row) boo
 	h := r.index.holds.begin()
 	defer h.end()
 	for r.from <= r.to {
-		v, err := r.index.look(ctx, r.from, r.stream, h)
+		more, err := r.next(ctx, h, yield)
 		if errors.Is(err, errNotHere) {
 			return r.notLocal()
 		}
-		if err != nil {
-			return err
-		}
-		more, err := r.segment(ctx, &v, yield)
 		if err != nil || !more {
 			return err
 		}
-		r.from = v.next
 	}
 	return nil
+}
+
+// next yields what there is in the segment of row from, and moves from behind it.
+func (r *rowReader) next(ctx context.Context, h *hold, yield func(string, segment.Row) bool) (more bool, err error) {
+	if seg := r.index.unread(r.from, h); seg != nil && r.stream == "" {
+		return r.pass(ctx, seg, yield)
+	}
+	v, err := r.index.look(ctx, r.from, r.stream, h)
+	if err != nil {
+		return false, err
+	}
+	if more, err = r.segment(ctx, &v, yield); more {
+		r.from = v.next
+	}
+	return more, err
 }
 
 func (r *rowReader) notLocal() error {

@@ -26,15 +26,20 @@ func (x *index) readThrough(ctx context.Context, seg *segmentIndex) error {
 	if err != nil {
 		return err
 	}
+	x.install(seg, t, next)
+	return nil
+}
+
+// install gives a segment its table, with rows to before next.
+func (x *index) install(seg *segmentIndex, t *frameTable, next segment.Seq) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if next < seg.next || x.byID(seg.id) != seg {
-		return nil // it grew, or went, meanwhile: the next look knows
+	if next < seg.next || seg.table != nil || x.byID(seg.id) != seg {
+		return // it grew, or went, meanwhile, or has one: the next look knows
 	}
 	seg.next, seg.table = next, t
 	x.held += t.n
 	x.makeRoom(seg)
-	return nil
 }
 
 func (x *index) hasTable(seg *segmentIndex) bool {
