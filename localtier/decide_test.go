@@ -93,7 +93,12 @@ func TestLeftOvers(t *testing.T) {
 		{map[segment.ID]bool{5: true, 6: true}, []segment.ID{3, 5, 6}}, // against the order of a chain: a mistake somewhere
 	} {
 		var got []segment.ID
-		for _, l := range leftOvers(all, func(l leftOver) bool { return c.absorbed[l.ID] }) {
+		for _, l := range leftOvers(all, func(l leftOver) segment.Seq {
+			if c.absorbed[l.ID] {
+				return l.Next
+			}
+			return 0
+		}) {
 			got = append(got, l.ID)
 		}
 		if len(got) != len(c.want) {

@@ -63,8 +63,9 @@ type verdict struct {
 
 const verdictVersion = 1
 
-// leftOver is a segment with rows that the chain does not have. Only its first Bytes are
-// valid: the newest one may have been open.
+// leftOver is a segment with rows that the chain does not have: those from Base on, which
+// in a verdict may be above the segment's first. Only its first Bytes are valid: the newest
+// one may have been open.
 type leftOver struct {
 	ID    segment.ID   `json:"segment"`
 	UUID  segment.UUID `json:"uuid"`
@@ -170,8 +171,12 @@ func describe(ctx context.Context, fsys wal.FS, q *Quarantine) error {
 			return err
 		}
 		q.Salvaged = p.Done && p.Verdict == v.ID
-	} else if _, left, err = survey(ctx, fsys, q.Dir); err != nil {
-		return err
+	} else {
+		dir, err := survey(ctx, fsys, q.Dir)
+		if err != nil {
+			return err
+		}
+		left = dir.all
 	}
 	for _, l := range left {
 		q.Segments++
@@ -181,22 +186,32 @@ func describe(ctx context.Context, fsys wal.FS, q *Quarantine) error {
 	return nil
 }
 
+// surveyed is what lies in a directory.
+type surveyed struct {
+	writer     segment.UUID
+	all        []leftOver
+	checkpoint segment.ID // the shared tier had all up to this segment; 0: not known
+}
+
 // survey judges a directory's segments as their owner would, and changes nothing.
-func survey(ctx context.Context, fsys wal.FS, dir string) (segment.UUID, []leftOver, error) {
+func survey(ctx context.Context, fsys wal.FS, dir string) (surveyed, error) {
 	log, err := wal.OpenReadOnly(ctx, dir, wal.Config{FS: fsys}, nil)
 	if err != nil {
-		return segment.UUID{}, nil, err
+		return surveyed{}, err
 	}
-	var out []leftOver
+	out := surveyed{writer: log.Identity().Writer}
+	if c, ok := log.LastCheckpoint(); ok {
+		out.checkpoint = c.Segment
+	}
 	for _, s := range log.Sealed() {
-		out = append(out, leftOver{ID: s.ID, UUID: s.UUID, Base: s.Base, Next: s.Next, Term: s.Term, Bytes: s.Bytes})
+		out.all = append(out.all, leftOver{ID: s.ID, UUID: s.UUID, Base: s.Base, Next: s.Next, Term: s.Term, Bytes: s.Bytes})
 	}
 	if st := log.State(); st.Open {
-		out = append(out, leftOver{
+		out.all = append(out.all, leftOver{
 			ID: st.Segment, UUID: st.UUID, Base: st.Start.Base, Next: st.DurableNext, Term: st.Start.Term, Bytes: st.Durable.Byte,
 		})
 	}
-	return log.Identity().Writer, out, nil
+	return out, nil
 }
 
 // readVerdict is nil while there is none.

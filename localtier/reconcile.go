@@ -209,7 +209,7 @@ func (s *shardLog) verdictOf(ctx context.Context, q Quarantine) (*verdict, error
 	if err != nil || v != nil {
 		return v, err
 	}
-	writer, all, err := survey(ctx, s.fs(), q.Dir)
+	dir, err := survey(ctx, s.fs(), q.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -219,14 +219,14 @@ func (s *shardLog) verdictOf(ctx context.Context, q Quarantine) (*verdict, error
 	}
 	// Until a later term has a slot in the chain, one of these may still enter it: a PUT
 	// that was on its way, absorbed by whoever finds it.
-	if n := len(all); n > 0 && !row.Closed && row.LastTerm <= all[n-1].Term {
+	if n := len(dir.all); n > 0 && !row.Closed && row.LastTerm <= dir.all[n-1].Term {
 		return nil, nil
 	}
-	absorbed, err := s.proof(ctx, writer, all)
+	through, err := s.proof(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	v = &verdict{Version: verdictVersion, ID: uuid.New(), Since: s.now().UTC(), Left: leftOvers(all, absorbed)}
+	v = &verdict{Version: verdictVersion, ID: uuid.New(), Since: s.now().UTC(), Left: leftOvers(dir.all, through)}
 	if err := s.auditAside(ctx, q, v); err != nil {
 		return nil, err
 	}
@@ -242,16 +242,19 @@ func (s *shardLog) verdictOf(ctx context.Context, q Quarantine) (*verdict, error
 	return v, s.at(StepJudged)
 }
 
-// leftOvers is the decision what stays: the segments with rows from the first on that is
-// not proven absorbed. Slots enter a chain in order, so behind that one nothing is: what
+// leftOvers is the decision what stays: the rows from the first on that is not proven
+// absorbed, by segment. Slots enter a chain in order, so behind that one nothing is: what
 // would prove otherwise is a mistake, and kept.
-func leftOvers(all []leftOver, absorbed func(leftOver) bool) []leftOver {
+func leftOvers(all []leftOver, through func(leftOver) segment.Seq) []leftOver {
 	n := 0
-	for n < len(all) && absorbed(all[n]) {
+	for n < len(all) && through(all[n]) >= all[n].Next {
 		n++
 	}
 	out := []leftOver{}
-	for _, l := range all[n:] {
+	for i, l := range all[n:] {
+		if i == 0 {
+			l.Base = max(l.Base, through(l)) // its first rows may be in the chain
+		}
 		if l.Next > l.Base {
 			out = append(out, l)
 		}
@@ -262,18 +265,23 @@ func leftOvers(all []leftOver, absorbed func(leftOver) bool) []leftOver {
 // slotPage is how many slot rows are read at a time.
 const slotPage = 1000
 
-// proof says which segments of a writer the chain has, by the catalog alone: a slot row
-// of that segment with as many rows, or, once that is gone, the term table. A segment of
-// which the directory holds more rows than the slot had is not proven.
-func (s *shardLog) proof(ctx context.Context, writer segment.UUID, all []leftOver) (func(leftOver) bool, error) {
+// proof says up to which seq, exclusive, the chain has a segment's rows, by the catalog
+// alone: the slot row of that segment, or, once that is gone, the term table. A chain may
+// have fewer of them than lie here: a copy of this directory resumed with what the segment
+// held when it was copied, and this one went on. The rest is not proven.
+//
+// A term of another writer proves only what CHECKPOINT covers here: those segments came
+// from the bucket (hydrate). Above it, it is a catalog that gave the term out twice.
+func (s *shardLog) proof(ctx context.Context, dir surveyed) (func(leftOver) segment.Seq, error) {
+	all := dir.all
 	terms, err := s.catalog.Terms(ctx, s.chain)
 	if err != nil {
 		return nil, fmt.Errorf("read the terms: %w", err)
 	}
-	last := make(map[segment.Term]segment.Seq)
+	last := make(map[segment.Term]catalog.TermRow)
 	for _, t := range terms {
-		if t.Owner == writer && t.First != 0 {
-			last[t.Term] = t.LastSeq
+		if t.First != 0 {
+			last[t.Term] = t
 		}
 	}
 	slots := make(map[segment.UUID]catalog.SlotRow)
@@ -296,12 +304,17 @@ func (s *shardLog) proof(ctx context.Context, writer segment.UUID, all []leftOve
 		}
 		from = page[len(page)-1].ID + 1
 	}
-	return func(l leftOver) bool {
+	return func(l leftOver) segment.Seq {
 		if r := slots[l.UUID]; r.ID != 0 {
-			return r.First == l.Base && r.Next >= l.Next
+			if r.First > l.Base {
+				return 0
+			}
+			return r.Next // the row of a trimmed slot may tell of those before it, too
 		}
-		seq, ok := last[l.Term]
-		return ok && seq+1 >= l.Next
+		if t, ok := last[l.Term]; ok && (t.Owner == dir.writer || l.ID <= dir.checkpoint) {
+			return t.LastSeq + 1
+		}
+		return 0
 	}, nil
 }
 

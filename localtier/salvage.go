@@ -129,6 +129,9 @@ func (j *salvageJob) segment(ctx context.Context, l leftOver) (err error) {
 		if err != nil {
 			return segment.InFile(err, path, l.ID)
 		}
+		if b.Last() < l.Base {
+			continue // the chain has them; a slot ends where a frame does
+		}
 		if err := j.batch(ctx, b); err != nil {
 			return fmt.Errorf("salvage rows %d to %d of stream %q: %w", b.First, b.Last(), b.Stream, err)
 		}
