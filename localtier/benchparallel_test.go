@@ -141,11 +141,24 @@ func cpuTime(b *testing.B) time.Duration {
 
 // BenchmarkReadThrough reads 200 MiB of rows of 1 KiB, one a frame, file cache warm:
 // "wal" is a read-only open with a replay into a sink, "shard" a read-only open and a
-// scan of the shard, "stream" one of 16 streams, whose frames lie among the others'.
+// scan of the shard, "again" the next scan, through the index, "stream" one of 16 streams, whose frames lie among the others'.
 func BenchmarkReadThrough(b *testing.B) {
 	const rows, streams = 200 << 10, 16
 	dir := filledDir(b, rows, streams)
+	again, err := OpenReadOnly(b.Context(), dir)
+	if err != nil {
+		b.Fatal(err)
+	}
 	arms := map[string]func() (int, error){
+		"again": func() (n int, err error) {
+			for _, err := range again.ReadShard(b.Context(), 1, 0) {
+				if err != nil {
+					return n, err
+				}
+				n++
+			}
+			return n, nil
+		},
 		"wal": func() (n int, err error) {
 			_, err = wal.OpenReadOnly(b.Context(), dir, wal.Config{}, func(r wal.Replayed) error {
 				if r.Frame.Kind == segment.KindBatch {
@@ -182,7 +195,7 @@ func BenchmarkReadThrough(b *testing.B) {
 			return n, nil
 		},
 	}
-	for _, arm := range []string{"wal", "shard", "stream"} {
+	for _, arm := range []string{"wal", "shard", "again", "stream"} {
 		b.Run(arm, func(b *testing.B) {
 			b.SetBytes(rows << 10)
 			b.ReportAllocs()

@@ -28,7 +28,8 @@
 //	publish    publisher.go is the loop; parcel.go the bundle and its create-once PUT,
 //	           verdict.go what a 412 means, and the absorb; finish.go the CHECKPOINT
 //	keep       lease.go, hydrate.go, housekeep.go, retention.go
-//	read       index.go, read.go, shardscan.go: rows that are here; consumers.go;
+//	read       index.go, read.go, shardscan.go: rows that are here; pass.go what nobody
+//	           read through yet; consumers.go;
 //	           readonly.go
 //	aside      quarantine.go lists and removes, salvage.go appends again
 //	end        close.go: seal, publish, absorb, release; topology.go: the same for an epoch,

@@ -3,6 +3,7 @@ package localtier
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 
@@ -48,6 +49,7 @@ func (r *rowReader) passFrames(ctx context.Context, sc *segment.Scanner, f *wal.
 			return t, true, nil
 		}
 		if err == nil && frame.Kind == segment.KindBatch {
+			b.Stream = t.guess(frame.Payload) // decoding then makes no other string of it
 			err = segment.DecodeBatchInto(room.keep(frame.Payload), &b)
 		}
 		if err != nil {
@@ -68,6 +70,23 @@ func (r *rowReader) passFrames(ctx context.Context, sc *segment.Scanner, f *wal.
 			return nil, false, err
 		}
 	}
+}
+
+// guess is the name of a stream of this table, if it stands where a batch has its own.
+// It may be wrong: whoever decodes the batch knows.
+func (t *frameTable) guess(batch []byte) string {
+	if len(batch) == 0 {
+		return ""
+	}
+	n, width := binary.Uvarint(batch[1:])
+	if width <= 0 || n > uint64(len(batch)-1-width) {
+		return ""
+	}
+	number, ok := t.numbers[string(batch[1+width:][:n])]
+	if !ok {
+		return ""
+	}
+	return t.names[number]
 }
 
 // arena is where bytes lie that are given out for good, many in one allocation.
