@@ -77,20 +77,17 @@ type producerAt struct {
 	ordinal uint32 // of its last batch
 }
 
-// read goes through the slot chunk by chunk; one is held at a time.
+// read goes through the slot chunk by chunk; one is held at a time, and the window
+// that it came from.
 func (p *slotProducers) read(ctx context.Context) ([]segment.Producer, error) {
+	chunks := slotChunks{ctx: ctx, store: p.store, key: p.slot.Key, footer: p.slot.Footer}
 	for i := range p.slot.Footer.Chunks {
-		chunk := &p.slot.Footer.Chunks[i]
-		stored, _, err := p.store.ReadRange(ctx, p.slot.Key, chunk.Offset, chunk.Stored)
+		raw, err := chunks.raw(i)
 		if errors.Is(err, objstore.ErrNotFound) {
 			return nil, nil // trimmed meanwhile
 		}
-		if err != nil {
-			return nil, err
-		}
-		raw, err := segment.DecodeChunk(chunk, stored)
 		if err == nil {
-			err = p.chunk(chunk, raw)
+			err = p.chunk(&p.slot.Footer.Chunks[i], raw)
 		}
 		if err != nil {
 			return nil, segment.InFile(err, p.slot.Key, p.slot.Footer.Slot.ID)

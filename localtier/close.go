@@ -14,7 +14,6 @@ func (s *shardLog) flush(ctx context.Context) error {
 	if _, err := s.wal.Seal(ctx); err != nil {
 		return fmt.Errorf("seal: %w", err)
 	}
-	s.adoptSealed()
 	return s.drain(ctx)
 }
 
@@ -81,7 +80,6 @@ func (s *shardLog) leave(ctx context.Context, cause error) error {
 	s.end()
 	s.hydrating.Wait()
 	s.running.Wait()
-	s.adoptSealed()
 	left, bytes := s.unpublished()
 	var err error
 	switch {

@@ -84,9 +84,9 @@ func (s *shardLog) retainOnce(ctx context.Context, policy catalog.Retention) (Re
 	if err != nil || policy.Keeps() {
 		return out, err
 	}
-	slots, err := s.plannedSlots(ctx, row)
+	slots, err := catalog.RetentionSlots(ctx, s.catalog, &row)
 	if err != nil {
-		return out, err
+		return out, fmt.Errorf("read the slots: %w", err)
 	}
 	row, raised, err := s.raise(ctx, policy, slots)
 	if err != nil || !raised {
@@ -101,26 +101,6 @@ func (s *shardLog) retainOnce(ctx context.Context, policy catalog.Retention) (Re
 	unlinked, err = s.reclaimLocal(ctx, row)
 	out.Unlinked += unlinked
 	return out, errors.Join(err, s.at(StepReclaimed))
-}
-
-// plannedSlots are the slots above the watermark. Long lists are thinned, so that a first
-// policy on an old chain needs no more memory than a later one.
-func (s *shardLog) plannedSlots(ctx context.Context, row catalog.ChainRow) ([]catalog.SlotRow, error) {
-	var out []catalog.SlotRow
-	for at := row.WatermarkSegment + 1; at < row.AbsorbedEnd; {
-		page, err := s.catalog.Slots(ctx, s.chain, at, slotPage)
-		if err != nil {
-			return nil, fmt.Errorf("read the slots: %w", err)
-		}
-		if len(page) == 0 {
-			break
-		}
-		if out = append(out, page...); len(out) > catalog.MaxRetentionSlots {
-			out = catalog.ThinSlots(out)
-		}
-		at = page[len(page)-1].ID + 1
-	}
-	return out, nil
 }
 
 // raise plans and commits with the cursors held still: a consumer that is made meanwhile

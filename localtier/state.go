@@ -41,29 +41,14 @@ func (p *progress) broadcast() {
 	p.changed = make(chan struct{})
 }
 
-// sealedNow takes in a segment whose Seal is durable. It is the log's OnSealed.
+// sealedNow takes in a segment whose Seal is durable. It is the log's OnSealed, called
+// before the log wakes anybody: who goes on from a seal finds it in sealed.
 func (s *shardLog) sealedNow(seg wal.SealedSegment) {
 	p := &s.progress
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.addSealed(seg)
 	p.broadcast()
-}
-
-// adoptSealed takes in what the log says is sealed. The log wakes who waited for a
-// seal before it calls sealedNow, so whoever goes on from a seal looks here first.
-func (s *shardLog) adoptSealed() {
-	local := s.wal.Sealed()
-	p := &s.progress
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := len(p.sealed)
-	for _, seg := range local {
-		p.addSealed(seg)
-	}
-	if len(p.sealed) > n {
-		p.broadcast()
-	}
 }
 
 // addSealed appends a segment unless it is known or absorbed; mu is held.
@@ -147,7 +132,6 @@ func (s *shardLog) note(doing string, err error) {
 
 // fenced makes the error of a lost chain, with what stays here.
 func (s *shardLog) fenced(reason string) *FencedError {
-	s.adoptSealed()
 	n, bytes := s.unpublished()
 	return &FencedError{Chain: s.chain, Term: s.term, Reason: reason, Dir: s.dir, Left: n, Bytes: bytes}
 }
