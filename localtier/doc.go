@@ -20,18 +20,24 @@
 //
 //	open       open.go recovers the directory; take.go looks at the chain and decides:
 //	           resume.go (it goes on, or takes the chain back from a taker that never
-//	           began), acquire.go and fence.go (an empty one), reconcile.go (set aside,
-//	           judge), carriedslot.go (what a lost directory carried)
-//	append     writer.go routes, admit.go refuses, append.go numbers and queues,
+//	           began), acquire.go and fence.go (an empty one), carriedslot.go (what a lost
+//	           directory carried), reconcile.go (set aside), judge.go (what of it the
+//	           chain has)
+//	append     writer.go routes, admit.go refuses, append.go numbers and queues (pending.go),
 //	           producers.go answers retries, ack.go answers; seal.go seals early for those
 //	           who wait
-//	publish    publisher.go is the loop; parcel.go the bundle and its create-once PUT,
-//	           verdict.go what a 412 means, and the absorb; finish.go the CHECKPOINT
-//	keep       lease.go, hydrate.go, housekeep.go, retention.go
-//	read       index.go, read.go, shardscan.go: rows that are here; pass.go what nobody
-//	           read through yet; consumers.go;
-//	           readonly.go
-//	aside      quarantine.go lists and removes, salvage.go appends again
+//	publish    publisher.go is the loop; parcel.go the bundle and its create-once PUT
+//	           (uploads.go remembers those that have not ended), verdict.go what a 412
+//	           means, and the absorb; finish.go the CHECKPOINT
+//	keep       lease.go; hydrate.go brings slots back (slotchunks.go); housekeep.go unlinks
+//	           what is published, and not held (holds.go); retention.go gives up
+//	read       index.go and frames.go: where rows lie; scan.go and pass.go read a segment
+//	           through for it; read.go and framesource.go a stream, shardscan.go a shard;
+//	           readonly.go without owning it
+//	consumers  consumers.go makes, acknowledges and removes, consumerspull.go pulls;
+//	           carried.go is what every SegmentStart repeats of them and of producers
+//	aside      quarantine.go lists, quarantineremove.go gives up, quarantineroom.go weighs,
+//	           salvage.go appends again
 //	end        close.go: seal, publish, absorb, release; topology.go: the same for an epoch,
 //	           and the closing of a chain
 //
@@ -50,4 +56,15 @@
 // and some 115 bytes a stream and segment for the stream's name and chain. A shard holds
 // at most 8 Mi frames of it (128 MiB); what is not used goes first and is made again from
 // the file. A seq is found in O(log n), of the shard as of one stream.
+//
+// What else a shard holds in memory: at most two segments of bytes that wait for the disk
+// (localtier/wal), 10,000 consumers and 10,000 producers, one slot while it is published
+// (Config.Publishing at a time in a writer) or brought back (two at a time), and one pull
+// of 16 MiB for each that is under way. On disk: Config.MaxUnpublished of what the bucket
+// does not have, Config.ConsumerHoldMax of what it has, and the spare files of the log.
+//
+// What it does not do. It deletes nothing in the bucket; it does not delete what is in
+// quarantine and not proven absorbed; it does not give up rows by itself, but by the
+// epoch's policy. It has no second copy of a row that only one disk has: that is what
+// AckShared is for.
 package localtier

@@ -29,6 +29,24 @@
 // segment is copied to a new file before anything is appended, so that what was
 // replayed is what the disk has.
 //
+// # The files
+//
+//	open      directory.go lists, chain.go holds the segments against each other,
+//	          recover.go judges and replays, adopt.go copies the newest one's valid
+//	          prefix, open.go puts all of it together; lock_unix.go, witness.go and
+//	          index.go (the sidecars), readonly.go (without the lock)
+//	append    append.go encodes and queues, siblings.go waits, commit.go writes and
+//	          syncs, ahead.go; poison.go is what a failure leaves
+//	rotate    rotate.go, a named function a step; spare.go
+//	give up   checkpoint.go, housekeep.go, reclaim.go
+//	take in   hydrated.go: Adopt
+//	read      reader.go; carried.go is what the next SegmentStart repeats
+//
+// # Memory
+//
+// Two segments of bytes not yet flushed at most, the consumers and producers that
+// the segment package bounds, some 100 bytes a sealed segment, and 256 KiB of zeros.
+//
 // # Speed
 //
 // Three things separate an append from a write and an fdatasync of a growing file.
