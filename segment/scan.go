@@ -19,6 +19,7 @@ const scanWindow = 512 << 10
 // stands before it. It may be used by one goroutine.
 type Scanner struct {
 	src    window
+	ahead  *ahead // nil: everything is read when it is needed
 	uuid   UUID
 	off    int64         // of the next frame
 	hash   xxhash.Digest // of the bytes before `hashed`, which is at or before off
@@ -77,6 +78,7 @@ func (s *Scanner) NextSeq() Seq { return s.next }
 
 // Digest is the XxHash64 of every byte up to Offset.
 func (s *Scanner) Digest() uint64 {
+	s.wait()
 	s.digest()
 	return s.hash.Sum64()
 }
@@ -93,10 +95,18 @@ func (s *Scanner) digest() {
 
 // at is the window's, behind the digest.
 func (s *Scanner) at(off, n int64) ([]byte, error) {
-	if !s.src.holds(off, n) {
-		s.digest()
+	if s.src.holds(off, n) {
+		return s.src.at(off, n)
 	}
-	return s.src.at(off, n)
+	if s.advance(off, min(n, s.src.size-off)) {
+		return s.src.at(off, n)
+	}
+	s.digest()
+	b, err := s.src.at(off, n)
+	if err == nil && s.ahead != nil {
+		s.begin(s.ahead.buf, nil)
+	}
+	return b, err
 }
 
 // Next returns the next frame; its payload is valid until the next call. io.EOF
@@ -229,7 +239,8 @@ type window struct {
 	r     io.ReaderAt
 	size  int64
 	buf   []byte
-	start int64 // of buf in the file
+	start int64  // of buf in the file
+	room  []byte // the read-ahead's buffer that buf is a part of, if it is
 }
 
 // holds says that at need not read.
@@ -246,8 +257,8 @@ func (w *window) at(off, n int64) ([]byte, error) {
 		return w.buf[off-w.start:][:n], nil
 	}
 	want := min(max(n, scanWindow), w.size-off)
-	if int64(cap(w.buf)) < want {
-		w.buf = make([]byte, want)
+	if int64(cap(w.buf)) < want || w.room != nil {
+		w.buf, w.room = make([]byte, want), nil
 	}
 	w.buf, w.start = w.buf[:want], off
 	if err := readFull(w.r, w.buf, off); err != nil {
