@@ -101,13 +101,53 @@ func Feeding(from, to uint32, s segment.Shard) []segment.Shard {
 	if from == 0 || to == 0 || uint32(s) >= to {
 		return nil
 	}
-	g, r := from, to
-	for r != 0 {
-		g, r = r, g%r
-	}
+	g := commonDivisor(from, to)
 	var out []segment.Shard
 	for i := uint64(uint32(s) % g); i < uint64(from); i += uint64(g) {
 		out = append(out, segment.Shard(i))
 	}
 	return out
+}
+
+func commonDivisor(a, b uint32) uint32 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// InheritedConsumers is what the chains of an epoch begin with: the durable consumers of
+// the shards of the epoch before whose streams may go on there, each before the first row.
+// Without them retention would give up rows that they have yet to come to. chains are all
+// rows; a chain without consumers is left out. cut names the chains that would get more
+// than a chain may have, and get the first of them by name.
+func InheritedConsumers(before, next *Topology, chains []ChainRow) (of map[segment.Shard][]segment.Consumer, cut []segment.Shard) {
+	g := commonDivisor(before.Shards, next.Shards)
+	names := make(map[uint32][]string) // by what the shards of both epochs agree on
+	for i := range chains {
+		if c := &chains[i]; c.Epoch == before.Epoch {
+			for _, k := range c.Consumers {
+				names[uint32(c.Shard)%g] = append(names[uint32(c.Shard)%g], k.Name)
+			}
+		}
+	}
+	of = make(map[segment.Shard][]segment.Consumer)
+	for rest, list := range names {
+		slices.Sort(list)
+		list = slices.Compact(list)
+		over := len(list) > segment.MaxConsumers
+		list = list[:min(len(list), segment.MaxConsumers)]
+		consumers := make([]segment.Consumer, len(list))
+		for i, name := range list {
+			consumers[i].Name = name
+		}
+		for s := uint64(rest); s < uint64(next.Shards); s += uint64(g) {
+			of[segment.Shard(s)] = consumers
+			if over {
+				cut = append(cut, segment.Shard(s))
+			}
+		}
+	}
+	slices.Sort(cut)
+	return of, cut
 }

@@ -27,6 +27,8 @@ func (s *shardLog) acquire(ctx context.Context, before catalog.ChainRow) error {
 		if row, err = s.takeOver(ctx, row, false); err != nil {
 			return err
 		}
+	} else {
+		s.carried.restart(row.Consumers, nil) // the epoch before left them
 	}
 	start := segment.Start{
 		Chain: s.chain, ID: row.AbsorbedEnd, Base: row.NextSeq, Prev: row.LastUUID, Created: s.now().UnixNano(),

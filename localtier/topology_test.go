@@ -157,6 +157,57 @@ func TestEpochOver(t *testing.T) {
 	w.checkStored()
 }
 
+// TestConsumersOfTheEpochBefore: a consumer stands in the next epoch without having been
+// made there, also behind the loss of a disk that published nothing yet.
+func TestConsumersOfTheEpochBefore(t *testing.T) {
+	w := newWorld(t, 1)
+	a := w.open("a")
+	if _, err := a.CreateConsumer(t.Context(), 0, "late", 0); err != nil {
+		t.Fatal(err)
+	}
+	w.mustAppend(a, "s", AckShared, "one")
+	w.mustClose(a)
+	if _, err := w.cat.SetTopologyState(t.Context(), 1, catalog.TopologyOpen, catalog.TopologyClosing); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.closeChain(0); err != nil {
+		t.Fatal(err)
+	}
+	w.nextEpoch(t)
+	stands := func(b *Writer) {
+		t.Helper()
+		got, err := b.Consumers(t.Context(), 0)
+		if err != nil || len(got) != 1 || got[0].Name != "late" || got[0].Cursor != 0 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	stored := func() []segment.Consumer {
+		t.Helper()
+		row, err := w.cat.Chain(t.Context(), segment.Chain{Epoch: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row.Consumers
+	}
+	b := w.open("b")
+	stands(b)
+	abandon(t, b)
+	c := w.open("c", steal) // with an empty directory, and nothing of b absorbed
+	stands(c)
+	w.mustAppend(c, "s", AckShared, "two")
+	if got := stored(); len(got) != 1 || got[0].Name != "late" {
+		t.Errorf("%+v", got)
+	}
+	if err := c.RemoveConsumer(t.Context(), 0, "late"); err != nil {
+		t.Error(err)
+	}
+	w.mustAppend(c, "s", AckShared, "three")
+	if got := stored(); len(got) != 0 {
+		t.Errorf("removed, and %+v", got)
+	}
+	w.mustClose(c)
+}
+
 // TestCutLeaveClosed: the directory of a closed chain is set aside and not judged. Nobody
 // will own that chain again: the next epoch's writer judges it.
 func TestCutLeaveClosed(t *testing.T) {

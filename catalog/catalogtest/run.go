@@ -11,6 +11,7 @@ func Run(t *testing.T, open Open) {
 		{"Settings", testSettings},
 		{"Topology", testTopology},
 		{"TopologyState", testTopologyState},
+		{"InheritedConsumers", testInheritedConsumers},
 		{"SetRetention", testSetRetention},
 		{"Auditors", testAuditors},
 		{"Audit", testAudit},

@@ -1,6 +1,7 @@
 package catalogtest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -50,6 +51,39 @@ func testTopologyState(t *testing.T, open Open) {
 	// What stands may be given to EnsureTopology as it is.
 	_, err = w.C.EnsureTopology(w.Ctx, all[0])
 	w.OK(err)
+}
+
+// testInheritedConsumers: the consumers of the epoch before stand in the chains that its
+// streams go on in, from the beginning, so that retention stops at them there.
+func testInheritedConsumers(t *testing.T, open Open) {
+	w := NewWorld(t, open)
+	next := topology(2, true)
+	next.State = catalog.TopologyOpening
+	_, err := w.C.EnsureTopology(w.Ctx, next)
+	w.OK(err)
+	_, err = w.C.SetTopologyState(w.Ctx, 1, catalog.TopologyOpen, catalog.TopologyClosing)
+	w.OK(err)
+	a := w.Build("a:5")
+	a.Consumers = []segment.Consumer{{Name: "late", Cursor: 1}, {Name: "swift", Cursor: 5}}
+	_, err = w.C.AbsorbSlot(w.Ctx, a)
+	w.OK(err)
+	w.Continue(a)
+	w.closeChain()
+	w.onChain(segment.Chain{Epoch: 1, Shard: 1})
+	w.closeChain()
+	_, err = w.C.SetTopologyState(w.Ctx, 2, catalog.TopologyOpening, catalog.TopologyOpen)
+	w.OK(err)
+	row, err := w.C.Chain(w.Ctx, segment.Chain{Epoch: 2})
+	w.OK(err)
+	Equal(t, "shard 0", slices.Equal(row.Consumers, []segment.Consumer{{Name: "late"}, {Name: "swift"}}), true)
+	row, err = w.C.Chain(w.Ctx, segment.Chain{Epoch: 2, Shard: 1})
+	w.OK(err)
+	Equal(t, "shard 1, which shard 0 does not feed", len(row.Consumers), 0)
+	row, err = w.C.Chain(w.Ctx, segment.Chain{Epoch: 1})
+	w.OK(err)
+	Equal(t, "the closed chain keeps its own", slices.Equal(row.Consumers, a.Consumers), true)
+	w.onChain(segment.Chain{Epoch: 2})
+	Equal(t, "acquired", len(w.Row().Consumers), 2)
 }
 
 // onChain turns the world to a chain that nobody has, and acquires it.

@@ -106,10 +106,42 @@ func (d *DB) SetTopologyState(ctx context.Context, e segment.Epoch, from, to cat
 		if err := catalog.CheckTopologyStep(&out, from, to, chains); err != nil {
 			return err
 		}
+		if from == catalog.TopologyOpening && to == catalog.TopologyOpen {
+			if err := t.inheritConsumers(&out, chains); err != nil {
+				return err
+			}
+		}
 		out.State = to
 		return t.exec("UPDATE topology SET state = ? WHERE epoch = ?", string(to), e)
 	})
 	return out, err
+}
+
+// inheritConsumers gives the chains of an epoch that opens the consumers of the epoch
+// before, whose chains are all closed: nobody moves them, and nobody owns the new ones yet.
+func (t *tx) inheritConsumers(next *catalog.Topology, chains []catalog.ChainRow) error {
+	before, err := t.topologies("WHERE epoch < ?", next.Epoch)
+	if err != nil || len(before) == 0 {
+		return err
+	}
+	of, cut := catalog.InheritedConsumers(&before[len(before)-1], next, chains)
+	for i := range chains {
+		c := &chains[i]
+		if c.Epoch != next.Epoch || len(of[c.Shard]) == 0 {
+			continue
+		}
+		c.Consumers = of[c.Shard]
+		if err := t.putChain(c); err != nil {
+			return err
+		}
+	}
+	for _, s := range cut {
+		chain := segment.Chain{Epoch: next.Epoch, Shard: s}
+		if err := t.audit("consumers", chain.String(), fmt.Sprintf("more than %d consumers of epoch %d: the others hold nothing back here", segment.MaxConsumers, before[len(before)-1].Epoch)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SetRetention replaces what the chains of an epoch give up.

@@ -36,7 +36,9 @@ func (a *app) appendCommand() *cobra.Command {
 		Long: "Rows are acknowledged when they are durable (--ack local: on the writer's disk; shared: in the bucket too).\n" +
 			"With --key-field each line is a JSON object and goes to the stream named by that field, the whole line as payload.\n" +
 			"With --producer the input is one append under the producer's own number: if the answer is lost, say the same again, and\n" +
-			"it is answered with what the first attempt got. The next append takes the next number.",
+			"it is answered with what the first attempt got. The next append to the same shard takes the next number: with a producer\n" +
+			"name of its own for each stream that is one more each time. A new epoch (topology set --shards) knows no numbers yet: what\n" +
+			"is said again across its beginning may be there twice; look with cat first.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (keyField != "") {
@@ -80,7 +82,7 @@ func (a *app) appendCommand() *cobra.Command {
 	f.StringVar(&keyField, "key-field", "", "route NDJSON by this field")
 	f.StringVar(&ack, "ack", "", "local or shared (default: the writer's)")
 	f.StringVar(&producer.ID, "producer", "", "name of an idempotent producer; with --sequence")
-	f.Uint64Var(&producer.Sequence, "sequence", 0, "the producer's own number of this append, one more each time; with --producer")
+	f.Uint64Var(&producer.Sequence, "sequence", 0, "the producer's own number of this append, one more each time in a shard; with --producer")
 	return cmd
 }
 

@@ -75,7 +75,9 @@ func (a *app) topologySet() *cobra.Command {
 			"--retention interest gives up what every durable consumer of a shard has acknowledged; if limits are set, of that only what\n" +
 			"lies beyond one of them (the tightest decides). Without a consumer the limits alone decide; without limits and consumers\n" +
 			"nothing goes. keep (the default) keeps everything. A limit that is not given stays as it is; 0 takes it away. Retention\n" +
-			"never goes past a consumer and always leaves --min-retained-segments. What was given up stays given up.",
+			"never goes past a consumer and always leaves --min-retained-segments. What was given up stays given up.\n\n" +
+			"A new epoch's shards begin with the consumers of the shards that feed them, before their first row: pull and acknowledge\n" +
+			"what is left of the old epoch first (consumers pull --epoch E), then the new one's; remove there who is not coming back.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.setTopology(cmd.Context(), f) },
 	}
