@@ -45,6 +45,11 @@ func (o *ownerFlags) register(f *pflag.FlagSet) {
 	f.Var(&o.segBytes, "segment-size", "seal a segment at this size, 17MiB to 2GiB")
 	f.DurationVar(&o.segAge, "segment-age", wal.DefaultSegmentAge, "seal a segment at this age, 1s to 24h")
 	f.DurationVar(&o.writer.WAL.BatchWindow, "batch-window", 0, "wait on purpose before an fsync, 0 to 10s")
+	o.writer.WAL.Preallocate, o.writer.WAL.SpareFiles = wal.PreallocateAuto, wal.DefaultSpareFiles
+	f.StringVar((*string)(&o.writer.WAL.Preallocate), "preallocate", string(wal.PreallocateAuto), "auto: write over old segment files, and over zeros; off: for file systems that never overwrite in place (btrfs, zfs)")
+	f.IntVar(&o.writer.WAL.SpareFiles, "spare-files", wal.DefaultSpareFiles, "old segment files a shard that are kept to be written over, 1 to 16")
+	f.BoolVar(&o.writer.WAL.FullFsync, "full-fsync", false, "on macOS, flush the disk's own cache with every fsync")
+	f.DurationVar(&o.writer.Housekeeping, "housekeeping", localtier.DefaultHousekeeping, "how often local segments that the bucket has are looked for, 1s to 1h")
 	f.DurationVar(&o.writer.SharedWindow, "shared-window", localtier.DefaultSharedWindow, "seal this early for shared acknowledgements")
 	f.DurationVar(&o.writer.LeaseTime, "lease-time", localtier.DefaultLeaseTime, "how long appends go on while the catalog is away, 1s to 1h")
 	f.Var((*sizeFlag)(&o.writer.MinFreeDisk), "min-free-disk", "refuse appends when the disk has less left")
@@ -80,6 +85,9 @@ func (o *ownerFlags) validate() error {
 	}{
 		{"segment-size", o.segBytes == 0},
 		{"segment-age", o.segAge == 0},
+		{"spare-files", o.writer.WAL.SpareFiles == 0},
+		{"preallocate", o.writer.WAL.Preallocate == ""},
+		{"housekeeping", o.writer.Housekeeping == 0},
 		{"shared-window", o.writer.SharedWindow == 0},
 		{"lease-time", o.writer.LeaseTime == 0},
 		{"consumer-hold-max", o.consumerHold == 0},

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -111,9 +110,6 @@ func (s *service) openWriter(ctx context.Context, top catalog.Topology, address 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.leaveClosed(ctx); err != nil {
-		return nil, err
-	}
 	advertise := s.flags.advertise
 	if advertise == "" {
 		advertise = "http://" + address
@@ -127,42 +123,6 @@ func (s *service) openWriter(ctx context.Context, top catalog.Topology, address 
 // writerDir holds the segments, below --dir.
 const writerDir = "writer"
 
-// leaveClosed reconciles what lies here of epochs that are over: a directory whose rows
-// are all in the history goes, another is set aside. One that fails is told and left; it
-// is no reason not to serve.
-func (s *service) leaveClosed(ctx context.Context) error {
-	tops, err := s.tier.catalog.Topologies(ctx)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(s.tier.dir, writerDir)
-	for _, top := range tops {
-		if top.State != catalog.TopologyClosed {
-			continue
-		}
-		top.State = catalog.TopologyOpen // as far as this directory knows
-		for shard := range segment.Shard(top.Shards) {
-			chain := segment.Chain{Epoch: top.Epoch, Shard: shard}
-			if _, err := os.Stat(filepath.Join(dir, chain.String())); err != nil {
-				continue // nothing of it is here, or nothing can be told of it
-			}
-			w, err := localtier.Open(ctx, localtier.Options{
-				Dir: dir, Catalog: s.tier.catalog, Classes: s.tier.classes, Topology: top, Shards: []segment.Shard{shard},
-				Config: s.flags.writer, Logger: s.log,
-			})
-			switch {
-			case err == nil: // not closed after all
-				err = w.Close(ctx)
-			case errors.Is(err, localtier.ErrChainClosed):
-				s.log.Info("the directory of a closed chain was looked through", "chain", chain.String(), "outcome", err)
-				continue
-			}
-			s.log.Warn("the directory of a closed chain stays as it is, and is looked through at the next start", "chain", chain.String(), "error", err)
-		}
-	}
-	return nil
-}
-
 // epochs goes on to the next epoch whenever the writer's is over. Until the next is open,
 // the old routes refuse appends and say when to come again.
 func (s *service) epochs(ctx context.Context, epoch segment.Epoch, address string) error {
@@ -175,7 +135,7 @@ func (s *service) epochs(ctx context.Context, epoch segment.Epoch, address strin
 		}
 		s.log.Info("the epoch is over", "epoch", epoch)
 		if err := s.closeWriter(ctx, w); err != nil {
-			// What it could not publish stays on this disk, and is set aside before the next epoch.
+			// What it could not publish stays on this disk, and is set aside once the next epoch serves.
 			s.log.Warn("the epoch ended with rows that are only here", "epoch", epoch, "error", err)
 		}
 		top, err := s.nextOpen(ctx, epoch) // the same one, if the change was given up

@@ -211,11 +211,15 @@ func TestReshardTakesOver(t *testing.T) {
 	name := streamOf(4, 2)
 	left := leaveUnpublished(t, tier, disk, name, "lost?\n")
 	cli(t, "", with([]string{"topology", "set", "--shards", "2", "--drain", "0s"}, tier...)...).want(t, exitOK, "closed")
-	w := startWriter(t, tier, disk) // finds its chains closed: sets its directory aside, and serves the new epoch
-	ls := cli(t, "", "quarantine", "ls", "--dir", disk, "--json")
+	w := startWriter(t, tier, disk) // serves the new epoch; finds its chains closed, and sets its directory aside
 	var q []quarantineOut
-	if err := json.Unmarshal([]byte(ls.out), &q); err != nil || len(q) != 1 || q[0].Rows != uint64(left) {
-		t.Fatalf("%+v, %v", ls, err)
+	for deadline := time.Now().Add(time.Minute); ; {
+		ls := cli(t, "", "quarantine", "ls", "--dir", disk, "--json")
+		if err := json.Unmarshal([]byte(ls.out), &q); err == nil && len(q) == 1 && q[0].State == "waits" && q[0].Rows == uint64(left) {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("%+v, %v", ls, err)
+		}
 	}
 	cli(t, "", with([]string{"status", "--dir", disk}, tier...)...).want(t, exitOK, "QUARANTINE")
 	w.end(t)

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/strandline/strandline/coldload"
+	"github.com/strandline/strandline/internal/httpapi"
+	"github.com/strandline/strandline/localtier"
+	"github.com/strandline/strandline/segment"
+)
+
+// salvageFlags are the knobs of `salvage`.
+type salvageFlags struct {
+	backend backendFlags
+	all     bool
+	dryRun  bool
+}
+
+func (a *app) salvageCommand() *cobra.Command {
+	var f salvageFlags
+	cmd := &cobra.Command{
+		Use:   "salvage [DIRECTORY]",
+		Short: "Append again the rows of a directory that was set aside",
+		Long: whatQuarantineIs + "\n\nThe rows get new seqs and keep time, transaction and payload. Each goes to the present owner of its shard. It may be\n" +
+			"run again after any error: no row comes in twice. The directory stays until strandline quarantine rm.\n" +
+			"DIRECTORY is a path or a name as quarantine ls prints it; --all takes all of them.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if (len(args) == 1) == f.all {
+				return usage("give either DIRECTORY or --all; usage: %s", cmd.UseLine())
+			}
+			t, err := f.backend.open(cmd.Context(), modeWrite)
+			if err != nil {
+				return err
+			}
+			defer func() { err = closing(err, t) }()
+			var list []localtier.Quarantine
+			if f.all {
+				list, err = localtier.ListQuarantine(cmd.Context(), filepath.Join(t.dir, writerDir))
+			} else {
+				list = make([]localtier.Quarantine, 1)
+				list[0], err = chosen(cmd.Context(), t.dir, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			return a.salvage(cmd.Context(), t, list, f.dryRun)
+		},
+	}
+	fs := cmd.Flags()
+	f.backend.register(fs)
+	fs.BoolVar(&f.all, "all", false, "all that was set aside under --dir")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "only say what would be appended")
+	return cmd
+}
+
+// salvaged is what became of one directory.
+type salvaged struct {
+	quarantineOut
+	Sent uint64 `json:"sent"`
+	Err  string `json:"error,omitempty"`
+}
+
+// salvage takes the directories one by one. One that fails holds up no other.
+func (a *app) salvage(ctx context.Context, t *tier, list []localtier.Quarantine, dryRun bool) error {
+	tops, err := t.catalog.Topologies(ctx)
+	if err != nil {
+		return err
+	}
+	top, err := epochOf(tops, 0)
+	if err != nil {
+		return err
+	}
+	s := &salvager{app: a, tier: t, shards: top.Shards, clients: map[segment.Shard]*client{}}
+	out := []salvaged{}
+	var errs []error
+	for i := range list {
+		one := salvaged{quarantineOut: quarantineOf(&list[i])}
+		if !dryRun {
+			if one.Sent, err = localtier.Salvage(ctx, list[i], top.Shards, s.send); err != nil {
+				one.Err = err.Error()
+				errs = append(errs, fmt.Errorf("salvage %s: %w", list[i].Dir, err))
+			}
+		}
+		out = append(out, one)
+	}
+	return errors.Join(a.printSalvaged(out, dryRun), errors.Join(errs...))
+}
+
+func (a *app) printSalvaged(out []salvaged, dryRun bool) error {
+	if a.json {
+		return a.printJSON(out)
+	}
+	for _, s := range out {
+		said := fmt.Sprintf("%s rows appended again", countText(int64(s.Sent)))
+		switch {
+		case dryRun:
+			said = fmt.Sprintf("%s rows would be appended again (%s)", countText(int64(s.Rows)), s.State)
+		case s.Err != "":
+			said += ", then it failed"
+		case s.Sent == 0:
+			said = "its rows were appended again before"
+		}
+		if _, err := fmt.Fprintf(a.out, "%s: %s\n", s.Dir, said); err != nil {
+			return err
+		}
+	}
+	if len(out) == 0 {
+		_, err := fmt.Fprintln(a.out, "nothing was set aside")
+		return err
+	}
+	return nil
+}
+
+// salvager sends rows to the owners of their shards.
+type salvager struct {
+	*app
+	tier    *tier
+	shards  uint32
+	clients map[segment.Shard]*client
+}
+
+func (s *salvager) send(ctx context.Context, p localtier.Producer, stream string, rows []segment.Row) error {
+	shard := segment.ShardOf(stream, s.shards)
+	c := s.clients[shard]
+	if c == nil {
+		var err error
+		if c, err = s.ownerOf(ctx, s.tier, 0, shard); err != nil {
+			return err
+		}
+		s.clients[shard] = c
+	}
+	body, err := ndjsonOf(rows)
+	if err != nil {
+		return err
+	}
+	_, err = c.append(ctx, batch{stream: stream, kind: "application/x-ndjson", rows: body, producer: p})
+	return asSequence(err, p)
+}
+
+// ndjsonOf writes rows so that each comes back byte for byte.
+func ndjsonOf(rows []segment.Row) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	for i := range rows {
+		l := httpapi.LineOf("", &coldload.Row{Row: rows[i]})
+		in := struct {
+			Payload *string   `json:"payload,omitempty"`
+			Base64  []byte    `json:"payload_base64,omitempty"`
+			Time    time.Time `json:"ts"`
+			Txn     string    `json:"txn,omitempty"`
+			TxnB64  []byte    `json:"txn_base64,omitempty"`
+		}{l.Payload, l.Base64, l.Time, l.Txn, l.TxnB64}
+		if err := enc.Encode(in); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
+}
