@@ -4,7 +4,9 @@
 //
 //	append.go      POST /v1/streams/{stream}/rows
 //	read.go        GET  /v1/streams/{stream}/rows
-//	shards.go      GET  /v1/shards/{shard}/rows, and its durable consumers
+//	shards.go      routes of a shard, and GET /v1/shards/{shard}/rows
+//	consumers.go   its durable consumers: list, make, acknowledge, remove
+//	pull.go        POST /v1/shards/{shard}/consumers/{name}/pull
 //	shardrows.go   a shard's rows: local first, then the bucket
 //	position.go    from, after, to: seqs and tokens
 //	problem.go     errors on the wire
