@@ -3,7 +3,6 @@ package localtier
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/strandline/strandline/localtier/wal"
@@ -65,7 +64,7 @@ func (c *carried) lists() ([]segment.Consumer, []segment.Producer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.pending) == 0 {
-		return sortedCursors(c.cursors), c.listProducers()
+		return segment.ListConsumers(c.cursors), c.listProducers()
 	}
 	cursors := make(map[string]segment.Seq, c.consumersN)
 	for name, cursor := range c.cursors {
@@ -76,7 +75,7 @@ func (c *carried) lists() ([]segment.Consumer, []segment.Producer) {
 			segment.ApplyConsumer(cursors, ch.kind, ch.consumer)
 		}
 	}
-	return sortedCursors(cursors), c.queuedProducers()
+	return segment.ListConsumers(cursors), c.queuedProducers()
 }
 
 func (c *carried) listProducers() []segment.Producer {
@@ -99,15 +98,6 @@ func (c *carried) queuedProducers() []segment.Producer {
 		}
 	}
 	return out[max(0, len(out)-segment.MaxProducers):]
-}
-
-func sortedCursors(cursors map[string]segment.Seq) []segment.Consumer {
-	out := make([]segment.Consumer, 0, len(cursors))
-	for name, cursor := range cursors {
-		out = append(out, segment.Consumer{Name: name, Cursor: cursor})
-	}
-	slices.SortFunc(out, func(a, b segment.Consumer) int { return strings.Compare(a.Name, b.Name) })
-	return out
 }
 
 // apply is the frame's effect.
@@ -253,7 +243,7 @@ func (c *carried) consumers() []segment.Consumer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.settle()
-	return sortedCursors(c.cursors)
+	return segment.ListConsumers(c.cursors)
 }
 
 // holding is the cursors that retention must not pass: the durable ones, and those
@@ -274,5 +264,5 @@ func (c *carried) holding() []segment.Consumer {
 			}
 		}
 	}
-	return sortedCursors(cursors)
+	return segment.ListConsumers(cursors)
 }

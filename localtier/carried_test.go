@@ -36,7 +36,7 @@ func checkStarts(t *testing.T, log *wal.Log) (consumers []segment.Consumer, prod
 					t.Fatal(err)
 				}
 				if last != 0 && id == last+1 {
-					if got, want := fmt.Sprint(start.Consumers), fmt.Sprint(sortedCursors(cursors)); got != want {
+					if got, want := fmt.Sprint(start.Consumers), fmt.Sprint(segment.ListConsumers(cursors)); got != want {
 						t.Errorf("segment %d begins with consumers %s, the frames before it say %s", id, got, want)
 					}
 					if got, want := fmt.Sprint(start.Producers), fmt.Sprint(known.List()); got != want {
@@ -64,7 +64,7 @@ func checkStarts(t *testing.T, log *wal.Log) (consumers []segment.Consumer, prod
 		}
 		last = id
 	}
-	return sortedCursors(cursors), known.List()
+	return segment.ListConsumers(cursors), known.List()
 }
 
 func framesOf(t *testing.T, log *wal.Log, id segment.ID) (out []segment.Frame) {

@@ -15,8 +15,11 @@ import (
 func TestPlanFloor(t *testing.T) {
 	// Segments 3 to 7 of 100 bytes and ten rows each, but 5, a fence, which has none.
 	sealed := []wal.SealedSegment{
-		{ID: 3, Base: 1, Next: 11, Bytes: 100}, {ID: 4, Base: 11, Next: 21, Bytes: 100}, {ID: 5, Base: 21, Next: 21, Bytes: 100},
-		{ID: 6, Base: 21, Next: 31, Bytes: 100}, {ID: 7, Base: 31, Next: 41, Bytes: 100},
+		{ID: 3, Base: 1, Next: 11, Bytes: 100},
+		{ID: 4, Base: 11, Next: 21, Bytes: 100},
+		{ID: 5, Base: 21, Next: 21, Bytes: 100},
+		{ID: 6, Base: 21, Next: 31, Bytes: 100},
+		{ID: 7, Base: 31, Next: 41, Bytes: 100},
 	}
 	at := func(cursors ...segment.Seq) (out []segment.Consumer) {
 		for i, c := range cursors {

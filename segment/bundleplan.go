@@ -113,6 +113,16 @@ func ApplyConsumer(cursors map[string]Seq, k Kind, c Consumer) {
 	}
 }
 
+// ListConsumers lists cursors by name, as SegmentStarts and footers have them.
+func ListConsumers(cursors map[string]Seq) []Consumer {
+	out := make([]Consumer, 0, len(cursors))
+	for name, cursor := range cursors {
+		out = append(out, Consumer{name, cursor})
+	}
+	slices.SortFunc(out, func(x, y Consumer) int { return compareNames(x.Name, y.Name) })
+	return out
+}
+
 // identify fills in what the footer says of the segment.
 func (b *Bundle) identify(s *Scanner, consumers map[string]Seq) {
 	st := s.Start()
@@ -120,10 +130,9 @@ func (b *Bundle) identify(s *Scanner, consumers map[string]Seq) {
 		Chain: st.Chain, ID: st.ID, Base: st.Base, Next: s.NextSeq(), Term: st.Term,
 		Length: s.Offset(), Digest: s.Digest(), UUID: s.UUID(), Prev: st.Prev,
 	}
-	for name, cursor := range consumers {
-		b.slot.Consumers = append(b.slot.Consumers, Consumer{name, cursor})
+	if len(consumers) > 0 {
+		b.slot.Consumers = ListConsumers(consumers)
 	}
-	slices.SortFunc(b.slot.Consumers, func(x, y Consumer) int { return compareNames(x.Name, y.Name) })
 }
 
 // sort renumbers the streams by name and orders the frames by stream: a

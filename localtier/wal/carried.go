@@ -1,9 +1,6 @@
 package wal
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/strandline/strandline/segment"
 )
 
@@ -43,11 +40,7 @@ func (c *carried) follow(f segment.Frame, start *segment.Start) {
 
 // lists gives consumers by name, and producers least recently used first.
 func (c carried) lists() ([]segment.Consumer, []segment.Producer) {
-	out := make([]segment.Consumer, 0, len(c.consumers))
-	for name, cursor := range c.consumers {
-		out = append(out, segment.Consumer{Name: name, Cursor: cursor})
-	}
-	slices.SortFunc(out, func(a, b segment.Consumer) int { return strings.Compare(a.Name, b.Name) })
+	out := segment.ListConsumers(c.consumers)
 	if c.producers == nil {
 		return out, nil
 	}

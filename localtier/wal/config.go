@@ -13,7 +13,6 @@ import (
 const (
 	DefaultSegmentBytes = 64 << 20
 	DefaultSegmentAge   = 10 * time.Second
-	DefaultHousekeeping = time.Minute
 	DefaultSpareFiles   = 2
 )
 
@@ -44,8 +43,6 @@ type Config struct {
 	// The default 0 batches what arrives during an fdatasync, which costs no
 	// latency.
 	BatchWindow time.Duration
-	// Housekeeping is the caller's period for Housekeep: 1 s to 1 h, default 60 s.
-	Housekeeping time.Duration
 	// Preallocate is auto (the default) or off.
 	Preallocate Preallocation
 	// SpareFiles is how many files are kept to be written over, of at most
@@ -100,8 +97,6 @@ func (c Config) Validate() error {
 		c.SegmentAge >= time.Second && c.SegmentAge <= 24*time.Hour)
 	between("batch-window", c.BatchWindow, time.Duration(0), 10*time.Second,
 		c.BatchWindow >= 0 && c.BatchWindow <= 10*time.Second)
-	between("housekeeping", c.Housekeeping, time.Second, time.Hour,
-		c.Housekeeping >= time.Second && c.Housekeeping <= time.Hour)
 	between("spare-files", c.SpareFiles, 1, 16, c.SpareFiles >= 1 && c.SpareFiles <= 16)
 	if c.Preallocate != PreallocateAuto && c.Preallocate != PreallocateOff {
 		errs = append(errs, fmt.Errorf("preallocate is %q: choose %s or %s", c.Preallocate, PreallocateAuto, PreallocateOff))
@@ -123,9 +118,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.SegmentAge == 0 {
 		c.SegmentAge = DefaultSegmentAge
-	}
-	if c.Housekeeping == 0 {
-		c.Housekeeping = DefaultHousekeeping
 	}
 	if c.Preallocate == "" {
 		c.Preallocate = PreallocateAuto

@@ -346,8 +346,8 @@ func TestOpenWithoutReplayBelievesOnlyAnExactIndex(t *testing.T) {
 
 func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
 	must(t, wal.Config{}.Validate())
-	err := wal.Config{SegmentBytes: 1, SegmentAge: 1, BatchWindow: time.Minute, Housekeeping: time.Millisecond}.Validate()
-	for _, knob := range []string{"segment-bytes", "segment-age", "batch-window", "housekeeping"} {
+	err := wal.Config{SegmentBytes: 1, SegmentAge: 1, BatchWindow: time.Minute, SpareFiles: -1}.Validate()
+	for _, knob := range []string{"segment-bytes", "segment-age", "batch-window", "spare-files"} {
 		if err == nil || !strings.Contains(err.Error(), knob) {
 			t.Errorf("%s is not named in %v", knob, err)
 		}
