@@ -14,28 +14,39 @@ import (
 // or an appender was answered with. If history forked before that row, so that rows which the
 // reader saw are not in the chain, it yields nothing but *catalog.ForkedError.
 func (r *Reader) Resume(ctx context.Context, stream string, tok segment.Token, to segment.Pos) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
+	return Checked(r.Rows(ctx, stream, tok.Pos().Next(), to), &tok, func(tok segment.Token) error {
+		return r.Check(ctx, stream, tok)
+	})
+}
+
+// Checked holds a token against the history, by Check or CheckShard, before the first row is
+// given out. Not before the first row is here: it was absorbed, and with it the term that wrote
+// it has begun, so the check knows of every fork that the row lies behind. What follows an
+// absorbed row in the catalog is the same history. A nil token is not checked.
+func Checked[R any](rows iter.Seq2[R, error], tok *segment.Token, check func(segment.Token) error) iter.Seq2[R, error] {
+	if tok == nil {
+		return rows
+	}
+	return func(yield func(R, error) bool) {
 		checked := false
-		check := func() bool {
+		ok := func() bool {
 			if checked {
 				return true
 			}
 			checked = true
-			err := r.Check(ctx, stream, tok)
+			err := check(*tok)
 			if err != nil {
-				yield(Row{}, err)
+				var none R
+				yield(none, err)
 			}
 			return err == nil
 		}
-		for row, err := range r.Rows(ctx, stream, tok.Pos().Next(), to) {
-			// Not before the first row is here: it was absorbed, and with it the term that wrote
-			// it has begun, so the check knows of every fork that the row lies behind. What
-			// follows an absorbed row in the catalog is the same history.
-			if !check() || !yield(row, err) {
+		for row, err := range rows {
+			if !ok() || !yield(row, err) {
 				return
 			}
 		}
-		check()
+		ok()
 	}
 }
 

@@ -49,6 +49,8 @@ var (
 	ErrNoConsumer = errors.New("no such consumer")
 	// ErrQuarantine: more lies in quarantine than Config.QuarantineMax.
 	ErrQuarantine = errors.New("quarantine is over its cap")
+	// ErrUnjudged: it is not known yet which rows of a quarantined directory the chain has.
+	ErrUnjudged = errors.New("not judged yet")
 	// ErrTooManyConsumers: the shard has as many as a segment can carry.
 	ErrTooManyConsumers = errors.New("too many consumers")
 )

@@ -59,8 +59,8 @@ func (s *holds) lowest() segment.ID {
 	return floor
 }
 
-// retention is what decides which absorbed segments stay on this disk a while longer.
-type retention struct {
+// floorInput is what decides which absorbed segments stay on this disk a while longer.
+type floorInput struct {
 	sealed    []wal.SealedSegment // that stand here, in order
 	consumers []segment.Consumer
 	reader    segment.ID // the oldest segment that a reader is at
@@ -74,7 +74,7 @@ type retention struct {
 // newest, and none at all on a disk that is nearly full: those rows are the bucket's to
 // serve then. It only ever delays, since what it held back goes once it has moved, and it says
 // nothing of segments that are not absorbed: CHECKPOINT keeps those, pressed or not.
-func planFloor(in retention) segment.ID {
+func planFloor(in floorInput) segment.ID {
 	if in.pressed {
 		return wal.NoFloor
 	}

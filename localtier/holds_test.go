@@ -30,31 +30,31 @@ func TestPlanFloor(t *testing.T) {
 	const plenty = 1000
 	for _, c := range []struct {
 		what string
-		in   retention
+		in   floorInput
 		want segment.ID
 	}{
-		{"nobody", retention{reader: wal.NoFloor, holdMax: plenty}, wal.NoFloor},
-		{"one that acknowledged nothing", retention{consumers: at(0), reader: wal.NoFloor, holdMax: plenty}, 3},
-		{"all but a segment's last row", retention{consumers: at(9), reader: wal.NoFloor, holdMax: plenty}, 3},
-		{"a whole segment", retention{consumers: at(10), reader: wal.NoFloor, holdMax: plenty}, 4},
-		{"up to a fence", retention{consumers: at(20), reader: wal.NoFloor, holdMax: plenty}, 6},
-		{"the slowest counts", retention{consumers: at(40, 12, 31), reader: wal.NoFloor, holdMax: plenty}, 4},
-		{"caught up", retention{consumers: at(40), reader: wal.NoFloor, holdMax: plenty}, wal.NoFloor},
-		{"a reader behind the consumer", retention{consumers: at(31), reader: 4, holdMax: plenty}, 4},
-		{"a reader before the consumer", retention{consumers: at(12), reader: 7, holdMax: plenty}, 4},
-		{"a reader of the open segment", retention{reader: 8, holdMax: plenty}, 8},
-		{"everything is kept here", retention{reader: wal.NoFloor, keepAll: true, holdMax: plenty}, 0},
-		{"too far behind", retention{consumers: at(0), reader: wal.NoFloor, holdMax: 250}, 6},
-		{"too far behind to a byte", retention{consumers: at(0), reader: wal.NoFloor, holdMax: 300}, 5},
-		{"everything, however much", retention{reader: wal.NoFloor, keepAll: true, holdMax: 200}, 0},
-		{"a disk nearly full", retention{consumers: at(0), reader: 3, keepAll: true, holdMax: plenty, pressed: true}, wal.NoFloor},
+		{"nobody", floorInput{reader: wal.NoFloor, holdMax: plenty}, wal.NoFloor},
+		{"one that acknowledged nothing", floorInput{consumers: at(0), reader: wal.NoFloor, holdMax: plenty}, 3},
+		{"all but a segment's last row", floorInput{consumers: at(9), reader: wal.NoFloor, holdMax: plenty}, 3},
+		{"a whole segment", floorInput{consumers: at(10), reader: wal.NoFloor, holdMax: plenty}, 4},
+		{"up to a fence", floorInput{consumers: at(20), reader: wal.NoFloor, holdMax: plenty}, 6},
+		{"the slowest counts", floorInput{consumers: at(40, 12, 31), reader: wal.NoFloor, holdMax: plenty}, 4},
+		{"caught up", floorInput{consumers: at(40), reader: wal.NoFloor, holdMax: plenty}, wal.NoFloor},
+		{"a reader behind the consumer", floorInput{consumers: at(31), reader: 4, holdMax: plenty}, 4},
+		{"a reader before the consumer", floorInput{consumers: at(12), reader: 7, holdMax: plenty}, 4},
+		{"a reader of the open segment", floorInput{reader: 8, holdMax: plenty}, 8},
+		{"everything is kept here", floorInput{reader: wal.NoFloor, keepAll: true, holdMax: plenty}, 0},
+		{"too far behind", floorInput{consumers: at(0), reader: wal.NoFloor, holdMax: 250}, 6},
+		{"too far behind to a byte", floorInput{consumers: at(0), reader: wal.NoFloor, holdMax: 300}, 5},
+		{"everything, however much", floorInput{reader: wal.NoFloor, keepAll: true, holdMax: 200}, 0},
+		{"a disk nearly full", floorInput{consumers: at(0), reader: 3, keepAll: true, holdMax: plenty, pressed: true}, wal.NoFloor},
 	} {
 		c.in.sealed = sealed
 		if got := planFloor(c.in); got != c.want {
 			t.Errorf("%s: from segment %d on, want %d", c.what, got, c.want)
 		}
 	}
-	if got := planFloor(retention{consumers: at(0), reader: wal.NoFloor, holdMax: plenty}); got != wal.NoFloor {
+	if got := planFloor(floorInput{consumers: at(0), reader: wal.NoFloor, holdMax: plenty}); got != wal.NoFloor {
 		t.Errorf("without sealed segments: %d", got)
 	}
 }

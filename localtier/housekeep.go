@@ -40,7 +40,7 @@ func (s *shardLog) housekeep(ctx context.Context) {
 
 // retainFloor is the first segment that housekeeping leaves where it is.
 func (s *shardLog) retainFloor() segment.ID {
-	return planFloor(retention{
+	return planFloor(floorInput{
 		sealed: s.wal.Sealed(), consumers: s.carried.consumers(), reader: s.index.holds.lowest(),
 		keepAll: s.cfg.HydrateAll, holdMax: s.cfg.ConsumerHoldMax, pressed: s.pressed(),
 	})

@@ -23,7 +23,7 @@ import (
 
 // RetainOutcome is what one run did for a shard.
 type RetainOutcome struct {
-	// Raised: a watermark was committed by this run. Watermark is the one that stands.
+	// Raised: a watermark was committed by this run. WatermarkSeq is of the one that stands.
 	Raised       bool
 	WatermarkSeq segment.Seq
 	Unlinked     int    // local segments

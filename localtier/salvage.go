@@ -14,9 +14,6 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-// ErrUnjudged: it is not known yet which rows of a quarantined directory the chain has.
-var ErrUnjudged = errors.New("not judged yet")
-
 // progressFile says how far a salvage came. It is a cache of what the shards know of
 // the salvaging producer, kept because they forget producers in the end.
 const progressFile = "salvage.json"

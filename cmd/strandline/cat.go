@@ -65,7 +65,7 @@ func (a *app) cat(ctx context.Context, t *tier, stream string, from, to place, n
 	}
 	out := bufio.NewWriterSize(a.out, 256<<10)
 	enc := json.NewEncoder(out)
-	rows := httpapi.Checked(reader.Rows(ctx, stream, from.pos, to.pos), from.token, func(tok segment.Token) error {
+	rows := coldload.Checked(reader.Rows(ctx, stream, from.pos, to.pos), from.token, func(tok segment.Token) error {
 		return reader.Check(ctx, stream, tok)
 	})
 	for row, err := range rows {

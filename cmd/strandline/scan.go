@@ -83,7 +83,7 @@ func (a *app) scan(cmd *cobra.Command, t *tier, chain segment.Chain, first, last
 		return err
 	}
 	src := httpapi.ShardSource{Cold: reader, Catalog: t.catalog}
-	rows := httpapi.Checked(src.Rows(cmd.Context(), chain, first.pos.Seq, last.pos.Seq), first.token, func(tok segment.Token) error {
+	rows := coldload.Checked(src.Rows(cmd.Context(), chain, first.pos.Seq, last.pos.Seq), first.token, func(tok segment.Token) error {
 		return reader.CheckShard(cmd.Context(), chain.Shard, tok)
 	})
 	out := newRowPrinter(a, ndjson)

@@ -9,7 +9,7 @@
 //	replica.go    a writer on a disk of its own, that can be killed
 //	events.go     what is appended, and what is read back
 //	recovery.go   killed and restarted on its own disk
-//	affinity.go   one writer a shard: the others are refused and read cold
+//	affinity.go   one writer a shard: the others are refused and read cold; affinityjudge.go its claims
 //	shared.go     a disk is lost: the bucket has all that was shared
 //	gc.go         retention at the owner, and a restart after it
 //	sharedgc.go   retention across the bucket: owner, reader and new owner see the same

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"net/url"
 	"strconv"
@@ -72,34 +71,4 @@ func positionOf(name, text string, epoch segment.Epoch) (segment.Pos, *segment.T
 		return segment.Pos{}, nil, fmt.Errorf("%w: %s=%q: give a seq from 1, or a token like e1.t3.4711", errBadRequest, name, text)
 	}
 	return segment.Pos{Epoch: epoch, Seq: segment.Seq(seq)}, nil, nil
-}
-
-// Checked holds a token against the history before the first row is given out. Not
-// earlier: once a row is here, the term that wrote it has begun, so the check knows
-// of every fork that the row lies behind.
-func Checked[R any](rows iter.Seq2[R, error], tok *segment.Token, check func(segment.Token) error) iter.Seq2[R, error] {
-	if tok == nil {
-		return rows
-	}
-	return func(yield func(R, error) bool) {
-		done := false
-		ok := func() bool {
-			if done {
-				return true
-			}
-			done = true
-			err := check(*tok)
-			if err != nil {
-				var none R
-				yield(none, err)
-			}
-			return err == nil
-		}
-		for row, err := range rows {
-			if !ok() || !yield(row, err) {
-				return
-			}
-		}
-		ok()
-	}
 }

@@ -63,7 +63,7 @@ func (s *server) read(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.servedBy(w, segment.Chain{Epoch: s.Epoch, Shard: segment.ShardOf(stream, max(s.Shards, 1))})
-	rows := Checked(s.rows(r.Context(), stream, b.from, b.to), b.token, func(tok segment.Token) error {
+	rows := coldload.Checked(s.rows(r.Context(), stream, b.from, b.to), b.token, func(tok segment.Token) error {
 		return s.Reader.Check(r.Context(), stream, tok)
 	})
 	s.stream(w, r, b.limit, func(yield func(Line, error) bool) {

@@ -83,7 +83,7 @@ func (s *server) shardRows(w http.ResponseWriter, r *http.Request, c segment.Cha
 		return fmt.Errorf("%w: the token is of another epoch than the shard's %d: give epoch=", errBadRequest, c.Epoch)
 	}
 	s.servedBy(w, c)
-	rows := Checked(s.source(c).Rows(r.Context(), c, b.from.Seq, b.to.Seq), b.token, func(tok segment.Token) error {
+	rows := coldload.Checked(s.source(c).Rows(r.Context(), c, b.from.Seq, b.to.Seq), b.token, func(tok segment.Token) error {
 		return s.Reader.CheckShard(r.Context(), c.Shard, tok)
 	})
 	s.stream(w, r, b.limit, shardLines(rows))
