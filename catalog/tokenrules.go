@@ -7,8 +7,12 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-// ErrForked: the history went on without the rows that a token stands behind.
-var ErrForked = errors.New("catalog: history forked")
+var (
+	// ErrForked: the history went on without the rows that a token stands behind.
+	ErrForked = errors.New("catalog: history forked")
+	// ErrNoPosition: a token that this deployment cannot have handed out.
+	ErrNoPosition = errors.New("no position of this deployment")
+)
 
 // ForkedError says where. It matches ErrForked.
 type ForkedError struct {
@@ -25,8 +29,26 @@ func (e *ForkedError) Error() string {
 // Unwrap makes errors.Is(err, ErrForked) true.
 func (e *ForkedError) Unwrap() error { return ErrForked }
 
-// CheckToken says whether whoever stands at tok stands in the chain's history. terms are
-// the chain's, in the token's epoch, in any order.
+// NoPositionError says why. It matches ErrNoPosition.
+type NoPositionError struct {
+	Token segment.Token
+	Never string // what never was, and what was
+}
+
+func (e *NoPositionError) Error() string {
+	return fmt.Sprintf("%s is %v: %s; give a token as append or pull handed it out, or a bare seq", e.Token, ErrNoPosition, e.Never)
+}
+
+// Unwrap makes errors.Is(err, ErrNoPosition) true.
+func (e *NoPositionError) Unwrap() error { return ErrNoPosition }
+
+// CheckToken says whether whoever stands at tok stands in the chain's history: it is
+// *ForkedError if not, and *NoPositionError if no owner of the chain had the token's term.
+// terms are the chain's, in the token's epoch, in any order.
+//
+// AcquireChain writes the row of a term before its owner hands out a token of it, so a
+// term without a row never was. A chain without any term was never acquired, and its
+// positions are checked by what is read.
 //
 // A term begins at the first slot of it that is absorbed; until then positions are its
 // predecessors'. So the history of a token ends with the last row that its own term, or
@@ -37,8 +59,12 @@ func (e *ForkedError) Unwrap() error { return ErrForked }
 func CheckToken(terms []TermRow, tok segment.Token) error {
 	var end segment.Seq // of the token's history
 	var later *TermRow  // the earliest later term that has begun
+	var newest segment.Term
+	acquired := false // the token's own term
 	for i := range terms {
 		t := &terms[i]
+		newest = max(newest, t.Term)
+		acquired = acquired || t.Term == tok.Term
 		switch {
 		case t.First == 0: // acquired, nothing absorbed
 		case t.Term <= tok.Term:
@@ -47,7 +73,12 @@ func CheckToken(terms []TermRow, tok segment.Token) error {
 			later = t
 		}
 	}
-	if later == nil || tok.Seq <= end {
+	switch {
+	case later != nil && tok.Seq > end:
+		// Also of a term whose row is gone: this says from where to read again.
+	case len(terms) > 0 && !acquired:
+		return &NoPositionError{Token: tok, Never: fmt.Sprintf("its shard never had a term %d, the newest is %d", tok.Term, newest)}
+	default:
 		return nil
 	}
 	return &ForkedError{Token: tok, Forked: end + 1, Term: later.Term}

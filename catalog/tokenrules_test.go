@@ -42,7 +42,6 @@ func TestCheckToken(t *testing.T) {
 		"nothing of the chain was published":  {[]TermRow{acquired(1), row(2, 1, 1, 0)}, 1, 1, 1, 2},
 		"before the first row":                {[]TermRow{acquired(1), row(2, 1, 1, 0)}, 1, 0, 0, 0},
 		"a fence by a term, then its rows":    {[]TermRow{row(1, 1, 4, 90), row(2, 5, 5, 90), row(3, 6, 9, 120)}, 2, 91, 91, 3},
-		"a term that the catalog never saw":   {[]TermRow{row(1, 1, 4, 90)}, 7, 200, 0, 0},
 		"one below a term that was lost":      {[]TermRow{row(1, 1, 4, 90), row(9, 5, 6, 95)}, 7, 200, 91, 9},
 
 		// Restarts on one's own disk: term 2 publishes term 1's segments under term 1.
@@ -69,5 +68,34 @@ func TestCheckToken(t *testing.T) {
 				t.Errorf("%v does not name the position", err)
 			}
 		})
+	}
+}
+
+// TestTokenOfNoTerm: no owner ever had the token's term.
+func TestTokenOfNoTerm(t *testing.T) {
+	terms := []TermRow{{Term: 1, First: 1, Last: 4, LastSeq: 90}, {Term: 3}, {Term: 4, First: 5, Last: 6, LastSeq: 95}, {Term: 5}}
+	for tok, never := range map[segment.Token]bool{
+		{Epoch: 1, Term: 6, Seq: 1}:    true, // above the newest
+		{Epoch: 1, Term: 6, Seq: 4711}: true,
+		{Epoch: 1, Term: 2, Seq: 90}:   true, // between two
+		{Epoch: 1, Term: 5, Seq: 96}:   false, // the present owner's, with nothing absorbed yet
+		{Epoch: 1, Term: 3, Seq: 90}:   false, // resumed, and idle
+		{Epoch: 1, Term: 1, Seq: 1}:    false,
+	} {
+		err := CheckToken(terms, tok)
+		var no *NoPositionError
+		if errors.As(err, &no) != never || !never && err != nil {
+			t.Errorf("%s: %v", tok, err)
+			continue
+		}
+		if never && (!errors.Is(err, ErrNoPosition) || no.Token != tok || !strings.Contains(err.Error(), "newest is 5")) {
+			t.Errorf("%s: %v", tok, err)
+		}
+	}
+	if err := CheckToken(terms, segment.Token{Epoch: 1, Term: 2, Seq: 91}); !errors.Is(err, ErrForked) {
+		t.Errorf("where to read again from is not said: %v", err)
+	}
+	if err := CheckToken(nil, segment.Token{Epoch: 1, Term: 9, Seq: 91}); err != nil {
+		t.Errorf("a chain without terms: %v", err)
 	}
 }

@@ -42,6 +42,7 @@ var kinds = []struct {
 	{segment.ErrName, http.StatusBadRequest, "invalid-name"},
 	{errBadRequest, http.StatusBadRequest, "invalid-request"},
 	{localtier.ErrInvalid, http.StatusBadRequest, "invalid-request"},
+	{catalog.ErrNoPosition, http.StatusBadRequest, "invalid-request"},
 	{errTooManyRows, http.StatusRequestEntityTooLarge, "too-large"},
 	{localtier.ErrTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
 	{segment.ErrTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
