@@ -32,6 +32,17 @@ type ConsumerOut struct {
 	Lag    uint64        `json:"lag"`
 }
 
+// MadeConsumer is the answer to making one: what stands now, and why that is not what was
+// asked for.
+type MadeConsumer struct {
+	ConsumerOut
+	// Stood says that it was there before, and is as it was.
+	Stood bool `json:"stood,omitempty"`
+	// Clamped says that it begins elsewhere than asked: there are no rows yet up to the
+	// position, or those behind it were given up.
+	Clamped bool `json:"clamped,omitempty"`
+}
+
 // Limits of a pull: what one answer holds.
 const (
 	defaultPull = 1000
@@ -109,7 +120,12 @@ func (s *server) consumer(ctx context.Context, c segment.Chain, name string) (lo
 			return k, nil
 		}
 	}
-	return localtier.ConsumerStatus{}, fmt.Errorf("%w: %q of chain %s", localtier.ErrNoConsumer, name, c)
+	return localtier.ConsumerStatus{}, noConsumer(c, name)
+}
+
+func noConsumer(c segment.Chain, name string) error {
+	return fmt.Errorf("%w: chain %s has none of the name %q; strandline consumers ls %d --epoch %d lists those that stand",
+		localtier.ErrNoConsumer, c, name, c.Shard, c.Epoch)
 }
 
 // owned refuses what only the owner of an open chain can do.
@@ -134,11 +150,20 @@ func (s *server) putConsumer(w http.ResponseWriter, r *http.Request, c segment.C
 	if err != nil {
 		return err
 	}
+	// One that another client makes between the look and the making is taken for made here:
+	// it stands either way, and the answer says where.
+	_, err = s.consumer(r.Context(), c, r.PathValue("name"))
+	if err != nil && !errors.Is(err, localtier.ErrNoConsumer) {
+		return err
+	}
+	stood := err == nil
 	got, err := s.Writer.CreateConsumer(r.Context(), c.Shard, r.PathValue("name"), after)
 	if err != nil {
 		return err
 	}
-	reply(w, http.StatusOK, consumerOut(c.Shard, got))
+	reply(w, http.StatusOK, MadeConsumer{
+		ConsumerOut: consumerOut(c.Shard, got), Stood: stood, Clamped: !stood && after != 0 && got.Cursor != after,
+	})
 	return nil
 }
 
@@ -207,7 +232,7 @@ func (s *server) ackClosed(ctx context.Context, c segment.Chain, name string, se
 			return statusIn(&row, k), nil
 		}
 	}
-	return got, fmt.Errorf("%w: %q of chain %s", localtier.ErrNoConsumer, name, c)
+	return got, noConsumer(c, name)
 }
 
 func (s *server) acked(w http.ResponseWriter, r *http.Request, c segment.Chain) (segment.Seq, error) {

@@ -37,7 +37,7 @@ func (c *consumers) CreateConsumer(_ context.Context, shard segment.Shard, name 
 		if c.cursors == nil {
 			c.cursors = map[string]segment.Seq{}
 		}
-		c.cursors[name] = after
+		c.cursors[name] = min(after, c.last)
 	}
 	return c.status(name), nil
 }

@@ -109,6 +109,19 @@ func TestConsumerLife(t *testing.T) {
 	if c := consumerIn(t, ok("PUT", at+"/c?after=4", "")); c.Cursor != 1 {
 		t.Errorf("made again: %+v", c)
 	}
+	for target, want := range map[string]string{
+		at + "/c?after=4":  `"cursor":1,"lag":5,"stood":true}`,
+		at + "/d?after=99": `"cursor":6,"lag":0,"clamped":true}`,
+		at + "/e?after=6":  `"cursor":6,"lag":0}`,
+		at + "/f":          `"cursor":0,"lag":6}`,
+	} {
+		if got := strings.TrimSpace(ok("PUT", target, "")); !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %s, want %s", target, got, want)
+		}
+	}
+	for _, name := range []string{"d", "e", "f"} {
+		ok("DELETE", at+"/"+name, "")
+	}
 	pulled := ok("POST", at+"/c/pull?limit=2", "")
 	if !strings.Contains(pulled, `"token":"e1.t5.2"`) || !strings.Contains(pulled, `"token":"e1.t5.3"`) || strings.Count(pulled, "\n") != 2 {
 		t.Errorf("%s", pulled)
