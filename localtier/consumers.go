@@ -69,7 +69,8 @@ func (w *Writer) RemoveConsumer(ctx context.Context, shard segment.Shard, name s
 	}
 	_, err = s.changeConsumer(ctx, consumerRequest{name: name, decide: func(cursor segment.Seq, stands bool) (change, error) {
 		if !stands {
-			return change{}, s.noConsumer(name)
+			return change{}, fmt.Errorf("%w: chain %s has none of the name %q; strandline consumers ls %d --epoch %d lists those that stand",
+				ErrNoConsumer, s.chain, name, s.chain.Shard, s.chain.Epoch)
 		}
 		return change{segment.KindConsumerRemove, cursor}, nil
 	}})

@@ -104,7 +104,7 @@ func TestConsumer(t *testing.T) {
 	if got := cursorsOf(t, a, 0); got != "end:5 late:4" {
 		t.Errorf("%q", got)
 	}
-	if err := a.RemoveConsumer(t.Context(), 0, "c"); !errors.Is(err, ErrNoConsumer) {
+	if err := a.RemoveConsumer(t.Context(), 0, "c"); !errors.Is(err, ErrNoConsumer) || !strings.Contains(err.Error(), "consumers ls 0 --epoch 1") || strings.Contains(err.Error(), "create") {
 		t.Errorf("removed twice: %v", err)
 	}
 	if _, err := a.Ack(t.Context(), 0, "c", 5); !errors.Is(err, ErrNoConsumer) {
