@@ -30,7 +30,7 @@ func asideBytes(fsys wal.FS, dir string) (total int64, err error) {
 			if _, ok := segment.ParseFileName(name); !ok {
 				continue
 			}
-			n, err := fileSize(fsys, filepath.Join(q.Dir, name))
+			n, err := wal.FileSize(fsys, filepath.Join(q.Dir, name))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return 0, err
 			}
@@ -38,16 +38,6 @@ func asideBytes(fsys wal.FS, dir string) (total int64, err error) {
 		}
 	}
 	return total, nil
-}
-
-func fileSize(fsys wal.FS, path string) (_ int64, err error) {
-	f, err := fsys.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	return info.Size, err
 }
 
 // asideWeight remembers how much lies in quarantine: Ready is asked often.

@@ -100,7 +100,7 @@ func (s *shardLog) segmentFiles() ([]fileOf, error) {
 		if _, ok := segment.ParseFileName(name); !ok {
 			continue
 		}
-		size, err := fileSize(s.fs(), filepath.Join(s.dir, name))
+		size, err := wal.FileSize(s.fs(), filepath.Join(s.dir, name))
 		if err != nil {
 			return nil, err
 		}

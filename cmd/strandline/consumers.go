@@ -43,6 +43,15 @@ func parseShard(text string) (segment.Shard, error) {
 	return segment.Shard(n), nil
 }
 
+// parseConsumer reads SHARD NAME.
+func parseConsumer(args []string) (segment.Shard, error) {
+	shard, err := parseShard(args[0])
+	if err != nil {
+		return 0, err
+	}
+	return shard, segment.CheckConsumer(args[1])
+}
+
 func consumerPath(shard segment.Shard, name string) string {
 	return fmt.Sprintf("/v1/shards/%d/consumers/%s", shard, escapeSegment(name))
 }
@@ -59,11 +68,8 @@ func (s *shardFlags) query() url.Values {
 func (a *app) consumerCommand(cmd *cobra.Command, s *shardFlags, make func(shard segment.Shard, args []string) (request, error), done string) *cobra.Command {
 	s.register(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		shard, err := parseShard(args[0])
+		shard, err := parseConsumer(args)
 		if err != nil {
-			return err
-		}
-		if err := segment.CheckConsumer(args[1]); err != nil {
 			return err
 		}
 		r, err := make(shard, args)
@@ -170,11 +176,8 @@ func (a *app) consumersRm() *cobra.Command {
 		Use: "rm SHARD NAME", Short: "Remove a consumer and forget its cursor",
 		Long: "What only it held back may be given up by the next run of retention.", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			shard, err := parseShard(args[0])
+			shard, err := parseConsumer(args)
 			if err != nil {
-				return err
-			}
-			if err := segment.CheckConsumer(args[1]); err != nil {
 				return err
 			}
 			return a.withOwner(cmd, &s, shard, func(ctx context.Context, c *client) error {
@@ -201,11 +204,8 @@ func (a *app) consumersPull() *cobra.Command {
 		Long: "The cursor stays where it is until ack. A consumer that does not stand is created. With --json a JSON object a row.",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			shard, err := parseShard(args[0])
+			shard, err := parseConsumer(args)
 			if err != nil {
-				return err
-			}
-			if err := segment.CheckConsumer(args[1]); err != nil {
 				return err
 			}
 			if limit < 1 || limit > httpapi.MaxPull {

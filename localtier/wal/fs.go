@@ -130,3 +130,14 @@ func ReadFile(fsys FS, name string, limit int64) (_ []byte, err error) {
 	}
 	return b, nil
 }
+
+// FileSize is the length of a file.
+func FileSize(fsys FS, path string) (size int64, err error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	return info.Size, err
+}

@@ -55,7 +55,7 @@ func (l *Log) loadSpares(names []string) error {
 		n, _ := parseSpareName(name)
 		l.spareNext = max(l.spareNext, n+1)
 		path := filepath.Join(l.dir, name)
-		size, err := sizeOf(l.fs, path)
+		size, err := FileSize(l.fs, path)
 		if err != nil {
 			return fmt.Errorf("look at a spare file: %w", err)
 		}
@@ -72,16 +72,6 @@ func (l *Log) loadSpares(names []string) error {
 	}
 	// The process that renamed them may have ended before its fsync.
 	return l.fs.SyncDir(l.dir)
-}
-
-func sizeOf(fsys FS, path string) (size int64, err error) {
-	f, err := fsys.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	return info.Size, err
 }
 
 // takeSpare gives the caller a spare file, the last one put aside.
