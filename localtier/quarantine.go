@@ -54,7 +54,7 @@ type Quarantine struct {
 // verdict is the content of verdictFile.
 type verdict struct {
 	Version int          `json:"version"`
-	ID      segment.UUID `json:"id"` // of this verdict: the producer that salvages
+	ID      segment.UUID `json:"id"` // of this verdict: salvage.json is about it
 	Since   time.Time    `json:"since"`
 	Left    []leftOver   `json:"left"`
 }

@@ -2,6 +2,7 @@ package localtier
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -275,4 +279,46 @@ func TestWrongCatalog(t *testing.T) {
 	a := w.open("a", steal)
 	w.mustClose(a)
 	w.checkStored()
+}
+
+// TestSalvageOfACopy: a copy of a quarantined directory, judged for itself, brings in no
+// row that the first has brought in.
+func TestSalvageOfACopy(t *testing.T) {
+	w := newWorld(t, 2)
+	streams := []string{streamOf(t, 0, 2), streamOf(t, 1, 2)}
+	q := w.handMade(t, streams, 4)
+	second := q
+	second.Dir = filepath.Join(t.TempDir(), filepath.Base(q.Dir))
+	if err := os.CopyFS(second.Dir, os.DirFS(q.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	v, err := readVerdict(wal.OSFS(false), second.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.ID = uuid.New()
+	body, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(second.Dir, verdictFile), body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := w.open("b")
+	send := func(ctx context.Context, p Producer, stream string, rows []segment.Row) error {
+		_, err := b.AppendAs(ctx, p, stream, rows, AckShared)
+		return err
+	}
+	for _, c := range []Quarantine{q, second} {
+		if _, err := Salvage(t.Context(), c, 2, send); err != nil {
+			t.Fatalf("%s: %v", c.Dir, err)
+		}
+	}
+	w.mustClose(b)
+	for _, stream := range streams {
+		if got := w.stored(stream); len(got) != 4 {
+			t.Errorf("stream %s: %q", stream, got)
+		}
+	}
+	w.fsck()
 }

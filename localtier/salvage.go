@@ -36,12 +36,17 @@ type Salvager func(ctx context.Context, p Producer, stream string, rows []segmen
 // the same time, transaction and payload. shards is the shard count of the epoch that
 // takes them. It returns how many rows it sent by this call.
 //
-// It may be run again after any error and any crash, and no row comes in twice: it sends
-// as the producer "salvage/<id of the verdict>", a frame at a time, each frame with its
-// ordinal among those that go to the same shard as its sequence; so a shard knows what it
-// has. (Two things are outside of that: a producer that the shard forgot, after 10,000
-// others, or an epoch that ended between a crash and the next run; then the up to 256 frames
-// since the last record may come in twice.) The directory stays: RemoveQuarantine.
+// It may be run again after any error and any crash, also on a copy of the directory, and
+// no row comes in twice: it sends as the producer "salvage/<UUID of the segment>", a frame
+// at a time, each frame with its ordinal among those of the segment that go to the same
+// shard as its sequence; so a shard knows what it has. The directory stays:
+// RemoveQuarantine.
+//
+// BUG: three things are outside of that. A producer that the shard forgot, after 10,000
+// others, or an epoch that ended between a crash and the next run: then the up to 256 frames
+// since the last record may come in twice. And rows that were never acknowledged, and that
+// their own client appended again since, with or without a producer: what is salvaged comes
+// in beside them.
 //
 // ErrUnjudged: start a writer on the directory first. wal.ErrLocked: another salvage runs.
 func Salvage(ctx context.Context, q Quarantine, shards uint32, send Salvager) (rows uint64, err error) {
@@ -68,8 +73,7 @@ func salvage(ctx context.Context, fsys wal.FS, q Quarantine, shards uint32, send
 	if p.Verdict != v.ID {
 		p = salvageProgress{Verdict: v.ID}
 	}
-	job := salvageJob{fs: fsys, dir: q.Dir, shards: shards, send: send, progress: p, next: make(map[segment.Shard]uint64)}
-	job.producer = "salvage/" + v.ID.String()
+	job := salvageJob{fs: fsys, dir: q.Dir, shards: shards, send: send, progress: p}
 	if p.Done {
 		return 0, nil
 	}
@@ -88,10 +92,10 @@ type salvageJob struct {
 	dir      string
 	shards   uint32
 	send     Salvager
-	producer string
+	producer string                   // of the present segment
+	next     map[segment.Shard]uint64 // its sequences
 
 	frames   uint64 // seen
-	next     map[segment.Shard]uint64
 	progress salvageProgress
 	rows     uint64
 }
@@ -111,6 +115,7 @@ func (j *salvageJob) segment(ctx context.Context, l leftOver) (err error) {
 	if sc.UUID() != l.UUID {
 		return &segment.CorruptionError{File: path, Segment: l.ID, UUID: sc.UUID(), Reason: fmt.Sprintf("the verdict is about segment %s", l.UUID)}
 	}
+	j.producer, j.next = "salvage/"+l.UUID.String(), make(map[segment.Shard]uint64)
 	for {
 		frame, err := sc.Next()
 		if errors.Is(err, io.EOF) {
@@ -126,30 +131,31 @@ func (j *salvageJob) segment(ctx context.Context, l leftOver) (err error) {
 		if err != nil {
 			return segment.InFile(err, path, l.ID)
 		}
+		if strings.HasPrefix(b.Stream, "~") {
+			continue // a system record: what it records went another way
+		}
+		// Counted whoever has it: another copy's verdict may leave more of the segment.
+		shard := segment.ShardOf(b.Stream, j.shards)
+		j.next[shard]++
 		if b.Last() < l.Base {
 			continue // the chain has them; a slot ends where a frame does
 		}
-		if err := j.batch(ctx, b); err != nil {
+		if err := j.batch(ctx, b, j.next[shard]); err != nil {
 			return fmt.Errorf("salvage rows %d to %d of stream %q: %w", b.First, b.Last(), b.Stream, err)
 		}
 	}
 }
 
 // batch sends a frame's rows, unless an earlier run did.
-func (j *salvageJob) batch(ctx context.Context, b segment.Batch) error {
-	if strings.HasPrefix(b.Stream, "~") {
-		return nil // a system record: what it records went another way
-	}
-	shard := segment.ShardOf(b.Stream, j.shards)
+func (j *salvageJob) batch(ctx context.Context, b segment.Batch, sequence uint64) error {
 	j.frames++
-	j.next[shard]++
 	if j.frames <= j.progress.Frames {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	err := j.send(ctx, Producer{ID: j.producer, Sequence: j.next[shard]}, b.Stream, b.Rows)
+	err := j.send(ctx, Producer{ID: j.producer, Sequence: sequence}, b.Stream, b.Rows)
 	var seq *SequenceError
 	switch {
 	case errors.As(err, &seq) && seq.Taken():

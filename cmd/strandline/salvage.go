@@ -30,7 +30,8 @@ func (a *app) salvageCommand() *cobra.Command {
 		Use:   "salvage [DIRECTORY]",
 		Short: "Append again the rows of a directory that was set aside",
 		Long: whatQuarantineIs + "\n\nThe rows get new seqs and keep time, transaction and payload. Each goes to the present owner of its shard. It may be\n" +
-			"run again after any error: no row comes in twice. The directory stays until strandline quarantine rm.\n" +
+			"run again after any error: no row comes in twice, unless its client appended it again itself, unanswered. The directory\n" +
+			"stays until strandline quarantine rm.\n" +
 			"DIRECTORY is a path or a name as quarantine ls prints it; --all takes all of them.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
