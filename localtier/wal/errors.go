@@ -44,12 +44,13 @@ func (e *LockedError) Error() string {
 // Unwrap makes errors.Is(err, ErrLocked) true.
 func (e *LockedError) Unwrap() error { return ErrLocked }
 
-// classify adds ErrFull to an error of a full disk or an exhausted quota.
+// classify adds ErrFull to an error of a full disk, an exhausted quota or a limit.
 func classify(err error) error {
 	if err == nil || errors.Is(err, ErrFull) {
 		return err
 	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	// EFBIG: a limit on file sizes is a disk that ends early.
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err
