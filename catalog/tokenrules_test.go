@@ -77,7 +77,7 @@ func TestTokenOfNoTerm(t *testing.T) {
 	for tok, never := range map[segment.Token]bool{
 		{Epoch: 1, Term: 6, Seq: 1}:    true, // above the newest
 		{Epoch: 1, Term: 6, Seq: 4711}: true,
-		{Epoch: 1, Term: 2, Seq: 90}:   true, // between two
+		{Epoch: 1, Term: 2, Seq: 90}:   true,  // between two
 		{Epoch: 1, Term: 5, Seq: 96}:   false, // the present owner's, with nothing absorbed yet
 		{Epoch: 1, Term: 3, Seq: 90}:   false, // resumed, and idle
 		{Epoch: 1, Term: 1, Seq: 1}:    false,

@@ -227,7 +227,10 @@ func (l *Log) Close() error {
 	l.writeIndex()
 	err := l.Err()
 	if l.file != nil {
-		err = errors.Join(err, l.trim(err), l.file.Close())
+		if err == nil { // nobody knows what the file of a poisoned log holds
+			err = l.trim()
+		}
+		err = errors.Join(err, l.file.Close())
 		l.file = nil
 	}
 	return errors.Join(err, l.lock.Close())
@@ -236,8 +239,8 @@ func (l *Log) Close() error {
 // trim ends the open file where the log ends, so that the next open finds what
 // index.json says exactly and need not look behind it. That is not made durable:
 // what it leaves after a power cut is what a log that was not closed leaves.
-func (l *Log) trim(poison error) error {
-	if poison != nil || l.filled <= l.durable.end {
+func (l *Log) trim() error {
+	if l.filled <= l.durable.end {
 		return nil
 	}
 	return l.file.Truncate(l.durable.end)
