@@ -124,7 +124,9 @@ func (a *app) printDrive(r *drive.Report) error {
 	rows := [][]string{{"CLAIM", "HOLDS"}}
 	for _, c := range r.Claims {
 		holds := "yes"
-		if !c.Holds() {
+		if r.Unjudged(c) {
+			holds = "not judged"
+		} else if !c.Holds() {
 			holds = "no: " + c.Err.Error()
 		}
 		rows = append(rows, []string{c.Name, holds})
@@ -138,7 +140,9 @@ func (a *app) printDrive(r *drive.Report) error {
 		}
 	}
 	verdict := "holds"
-	if !r.Holds() {
+	if r.Stopped != nil {
+		verdict = "does not hold: it was not finished"
+	} else if !r.Holds() {
 		verdict = "does not hold"
 	}
 	_, err := fmt.Fprintf(a.out, "drive %s %s\n", r.Drive, verdict)

@@ -86,11 +86,38 @@ func (o *Options) Validate(name string) error {
 		n := int64(o.Events) * payloadBytes / max(o.SegmentBytes, 1)
 		bad(n > MaxSegments, "--events %d in --segment-bytes %d make %d segments, at most %d: give fewer events or larger segments", o.Events, o.SegmentBytes, n, MaxSegments)
 	}
+	if err := o.passes(name); err != nil {
+		errs = append(errs, err)
+	}
 	bad(o.MinRetained < 1 || o.MinRetained > MaxMinRetained, "--min-retained-segments %d: give 1 to %d", o.MinRetained, MaxMinRetained)
 	if err := segment.CheckConsumer(o.Consumer); err != nil {
 		errs = append(errs, fmt.Errorf("%w: --consumer: %w", ErrOptions, err))
 	}
 	return errors.Join(errs...)
+}
+
+// passes refuses a gc drive whose consumer cannot pass as much as one segment: retention
+// would have nothing to give up, and the drive nothing to judge.
+func (o *Options) passes(name string) error {
+	if name != GC && name != SharedGC || o.Events < 1 || o.SegmentBytes < 1 {
+		return nil
+	}
+	// A segment is sealed with the row that fills it.
+	rows, passed := 0, o.Events*3/4
+	for bytes := int64(0); bytes < o.SegmentBytes && rows <= passed; rows++ {
+		bytes += int64(len(payload(rows)))
+	}
+	if rows <= passed {
+		return nil
+	}
+	// So that beside those that stay there is one to give up.
+	segments := int64(max(o.MinRetained, 1)) + 2
+	do := fmt.Sprintf("give --segment-bytes %d or less", max(int64(o.Events)*payloadBytes/segments, 64))
+	if events := (o.SegmentBytes/payloadBytes + 1) * segments; events <= MaxEvents {
+		do += fmt.Sprintf(", or --events %d or more", max(events, 8))
+	}
+	return fmt.Errorf("%w: --segment-bytes %d: the consumer acknowledges %d of --events %d, which fill no segment of that size, so nothing could be given up: %s",
+		ErrOptions, o.SegmentBytes, passed, o.Events, do)
 }
 
 func drives() map[string]func(context.Context, *Options, *site) *Report {

@@ -84,6 +84,12 @@ func TestReportJSON(t *testing.T) {
 	if b, err = json.Marshal(r); err != nil || !strings.Contains(string(b), `"holds":true`) || !strings.Contains(string(b), `"divergence":null`) {
 		t.Errorf("%s, %v", b, err)
 	}
+	r.Claims = append(r.Claims, Claim{"ordering_ok", errors.New("nothing was read")})
+	r.Stopped = errors.New("x")
+	if b, err = json.Marshal(r); err != nil || !strings.Contains(string(b), `"holds":false,"report":{"zero_loss":true,"ordering_ok":null,`) {
+		t.Errorf("stopped: %s, %v", b, err)
+	}
+	r.Claims, r.Stopped = r.Claims[:1], nil
 	if (&Report{}).Holds() {
 		t.Error("a report without claims holds")
 	}

@@ -3,9 +3,11 @@ package drive
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/strandline/strandline/localtier"
@@ -87,5 +89,48 @@ func TestGCBroken(t *testing.T) {
 		if r.Holds() || r.Stopped == nil {
 			t.Fatalf("nothing was given up, and it holds: %+v", r)
 		}
+		for _, c := range r.Claims {
+			if !r.Unjudged(c) {
+				t.Errorf("%s is judged by what was never read", c.Name)
+			}
+		}
 	})
+}
+
+// TestGCOptionsThatJudgeNothing: segments so large that the consumer passes none are
+// refused, and what the refusal says would do does.
+func TestGCOptionsThatJudgeNothing(t *testing.T) {
+	for _, name := range []string{GC, SharedGC} {
+		o := options(t, name)
+		o.SegmentBytes = 100_000
+		_, err := Run(t.Context(), name, o)
+		if !errors.Is(err, ErrOptions) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var given, acked, events int
+		var size, least int64
+		_, text, _ := strings.Cut(err.Error(), "--segment-bytes ")
+		if _, err := fmt.Sscanf(text, "%d: the consumer acknowledges %d of --events %d, which fill no segment of that size, so nothing could be given up: give --segment-bytes %d or less, or --events %d or more",
+			&given, &acked, &events, &size, &least); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if name == SharedGC { // takes graces; the owner's run is the same
+			continue
+		}
+		for _, do := range []func(o *Options){
+			func(o *Options) { o.SegmentBytes = size },
+			func(o *Options) { o.Events, o.SegmentBytes = int(least), 100_000 },
+		} {
+			o := options(t, name)
+			do(&o)
+			if r := mustRun(t, name, o); !r.Holds() {
+				t.Errorf("%+v: %v", o, r.Divergence())
+			}
+		}
+	}
+	o := options(t, GC)
+	o.SegmentBytes = MaxSegmentBytes // no number of events would do
+	if err := o.Validate(GC); !errors.Is(err, ErrOptions) || strings.Contains(err.Error(), "or more") {
+		t.Error(err)
+	}
 }

@@ -15,6 +15,10 @@ type Claim struct {
 // Holds says whether nothing was found against it.
 func (c Claim) Holds() bool { return c.Err == nil }
 
+// Unjudged says that the claim was not put to the test: what speaks against it was found
+// in a drive that was stopped, so it may only be what was never read.
+func (r *Report) Unjudged(c Claim) bool { return r.Stopped != nil && !c.Holds() }
+
 // Figure is a number that a drive met.
 type Figure struct {
 	Name  string
@@ -54,7 +58,7 @@ func (r *Report) Divergence() error {
 }
 
 // MarshalJSON is one object: the drive, whether it holds, and in "report" the figures
-// and a boolean a claim, in their order, and the divergence.
+// and a boolean a claim (null: not judged), in their order, and the divergence.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"drive":%q,"holds":%t,"report":{`, r.Drive, r.Holds())
@@ -62,6 +66,10 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		fmt.Fprintf(&b, "%q:%d,", f.Name, f.Value)
 	}
 	for _, c := range r.Claims {
+		if r.Unjudged(c) {
+			fmt.Fprintf(&b, "%q:null,", c.Name)
+			continue
+		}
 		fmt.Fprintf(&b, "%q:%t,", c.Name, c.Holds())
 	}
 	divergence := []byte("null")
