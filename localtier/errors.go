@@ -186,12 +186,14 @@ type SequenceError struct {
 func (e *SequenceError) Taken() bool { return e.Sequence < e.Expect }
 
 func (e *SequenceError) Error() string {
+	// Whoever numbers over all of its streams meets this at the second shard.
+	const perShard = "numbers count per shard: who appends to streams of several shards numbers each shard's appends by itself"
 	if e.Taken() {
-		return fmt.Sprintf("chain %s has appends of producer %q up to sequence %d: %d was taken before, and where its rows are is forgotten; go on with %d",
-			e.Chain, e.Producer, e.Expect-1, e.Sequence, e.Expect)
+		return fmt.Sprintf("chain %s has appends of producer %q up to sequence %d: %d was taken before, and where its rows are is forgotten; go on with %d (%s)",
+			e.Chain, e.Producer, e.Expect-1, e.Sequence, e.Expect, perShard)
 	}
-	return fmt.Sprintf("chain %s has appends of producer %q up to sequence %d, not the ones before %d: append again from %d on",
-		e.Chain, e.Producer, e.Expect-1, e.Sequence, e.Expect)
+	return fmt.Sprintf("chain %s has appends of producer %q up to sequence %d, not the ones before %d: append again from %d on (%s)",
+		e.Chain, e.Producer, e.Expect-1, e.Sequence, e.Expect, perShard)
 }
 
 func (e *SequenceError) Unwrap() error { return ErrSequence }

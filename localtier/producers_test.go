@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func refusedSequence(t *testing.T, wr *Writer, id string, seq, expect uint64) {
 	t.Helper()
 	_, err := appendAs(t.Context(), wr, id, seq, "s", "never", AckLocal)
 	var out *SequenceError
-	if !errors.As(err, &out) || !errors.Is(err, ErrSequence) || out.Expect != expect || out.Taken() != (seq < expect) {
+	if !errors.As(err, &out) || !errors.Is(err, ErrSequence) || out.Expect != expect || out.Taken() != (seq < expect) || !strings.Contains(err.Error(), "per shard") {
 		t.Errorf("%s %d: %v, want one that expects %d", id, seq, err, expect)
 	}
 }
