@@ -51,9 +51,10 @@ func Checked[R any](rows iter.Seq2[R, error], tok *segment.Token, check func(seg
 }
 
 // Check says whether a token stands in the history of the stream's chain:
-// *catalog.ForkedError if not. Who reads by another way than Resume (an owner's local
-// rows) asks after the source is there and before a row of it is given out: an owner
-// serves only once its term has begun, or goes on with the history that it published itself.
+// *catalog.ForkedError if not, *catalog.NoPositionError if it never can have. Who reads by
+// another way than Resume (an owner's local rows) asks after the source is there and before
+// a row of it is given out: an owner serves only once its term has begun, or goes on with
+// the history that it published itself.
 func (r *Reader) Check(ctx context.Context, stream string, tok segment.Token) error {
 	tops, err := r.catalog.Topologies(ctx)
 	if err != nil {
@@ -64,7 +65,7 @@ func (r *Reader) Check(ctx context.Context, stream string, tok segment.Token) er
 			return r.CheckShard(ctx, segment.ShardOf(stream, tops[i].Shards), tok)
 		}
 	}
-	return fmt.Errorf("look up position %s: its epoch: %w", tok, catalog.ErrNotFound)
+	return &catalog.NoPositionError{Token: tok, Never: fmt.Sprintf("there is no epoch %d, see strandline topology show", tok.Epoch)}
 }
 
 // CheckShard is Check for a shard scan.

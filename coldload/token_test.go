@@ -3,6 +3,7 @@ package coldload_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,8 +78,14 @@ func TestResume(t *testing.T) {
 	if err := r.CheckShard(t.Context(), 0, segment.Token{Epoch: 1, Term: 1, Seq: 10}); err != nil {
 		t.Errorf("shard scan: %v", err)
 	}
-	if err := r.Check(t.Context(), "a", segment.Token{Epoch: 9, Term: 1, Seq: 1}); !errors.Is(err, catalog.ErrNotFound) {
+	if err := r.Check(t.Context(), "a", segment.Token{Epoch: 9, Term: 1, Seq: 1}); !errors.Is(err, catalog.ErrNoPosition) || !strings.Contains(err.Error(), "topology show") {
 		t.Errorf("an epoch that never was: %v", err)
+	}
+	for _, term := range []segment.Term{3, 4711} {
+		rows, err := resume(t.Context(), r, segment.Token{Epoch: 1, Term: term, Seq: 3})
+		if !errors.Is(err, catalog.ErrNoPosition) || len(rows) != 0 {
+			t.Errorf("term %d, which never was: %d rows, %v", term, len(rows), err)
+		}
 	}
 }
 
