@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -32,19 +33,15 @@ func (a *app) catCommand() *cobra.Command {
 				return err
 			}
 			defer func() { err = closing(err, t) }()
-			epoch, err := latestEpoch(cmd.Context(), t.catalog)
+			tops, err := t.catalog.Topologies(cmd.Context())
 			if err != nil {
 				return err
 			}
-			fromPos, err := position("--from", from, epoch)
+			first, last, err := span(tops, from, to)
 			if err != nil {
 				return err
 			}
-			toPos, err := position("--to", to, epoch)
-			if err != nil {
-				return err
-			}
-			return a.cat(cmd.Context(), t, args[0], fromPos, toPos, ndjson || a.json)
+			return a.cat(cmd.Context(), t, args[0], first, last, ndjson || a.json)
 		},
 	}
 	b.register(cmd.Flags())
@@ -69,6 +66,9 @@ func (a *app) cat(ctx context.Context, t *tier, stream string, from, to place, n
 		return reader.Check(ctx, stream, tok)
 	})
 	for row, err := range rows {
+		if errors.Is(err, catalog.ErrNotFound) {
+			return firstOf(out.Flush(), noSuchStream(stream))
+		}
 		if err != nil {
 			return fmt.Errorf("cat %s: %w", stream, firstOf(err, out.Flush()))
 		}
@@ -130,6 +130,42 @@ func position(flag, text string, epoch segment.Epoch) (place, error) {
 	return place{pos: segment.Pos{Epoch: epoch, Seq: segment.Seq(n)}}, nil
 }
 
+// positionIn reads a position of one of the epochs; a bare seq is the newest's.
+func positionIn(tops []catalog.Topology, flag, text string) (place, error) {
+	if len(tops) == 0 { // there is no row to be read either
+		return position(flag, text, 0)
+	}
+	p, err := position(flag, text, newest(tops).Epoch)
+	if err != nil || p.pos == (segment.Pos{}) {
+		return p, err
+	}
+	for i := range tops {
+		if tops[i].Epoch == p.pos.Epoch {
+			return p, nil
+		}
+	}
+	return place{}, usage("%s %s: there is no epoch %d; see strandline topology show", flag, text, p.pos.Epoch)
+}
+
+// span reads --from and --to.
+func span(tops []catalog.Topology, from, to string) (first, last place, err error) {
+	if first, err = positionIn(tops, "--from", from); err != nil {
+		return first, last, err
+	}
+	if last, err = positionIn(tops, "--to", to); err != nil {
+		return first, last, err
+	}
+	return first, last, inOrder(first, last)
+}
+
+// inOrder refuses a --to below --from: nothing is there, however long one waits.
+func inOrder(first, last place) error {
+	if last.pos != (segment.Pos{}) && last.pos.Less(first.pos) {
+		return usage("--to %s lies before --from %s: give the first position as --from, the last as --to", last.pos, first.pos)
+	}
+	return nil
+}
+
 // checkPlace refuses a token that the stream's history went on without.
 func checkPlace(ctx context.Context, t *tier, stream string, p place) error {
 	if p.token == nil {
@@ -142,14 +178,7 @@ func checkPlace(ctx context.Context, t *tier, stream string, p place) error {
 	return reader.Check(ctx, stream, *p.token)
 }
 
-// latestEpoch is what a bare seq belongs to.
-func latestEpoch(ctx context.Context, c catalog.Deployment) (segment.Epoch, error) {
-	tops, err := c.Topologies(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if len(tops) == 0 {
-		return 0, nil
-	}
-	return newest(tops).Epoch, nil
+// noSuchStream is what the catalog's "not found" means to whoever named a stream.
+func noSuchStream(name string) error {
+	return fmt.Errorf("%q: no such stream; see strandline streams", name)
 }

@@ -330,7 +330,12 @@ func TestDay(t *testing.T) {
 	cli(t, "", "cat", "a/b", "--dir", dir).want(t, exitOK, `{"k":"a/b","n":1}`)
 	cli(t, "", "cat", "7", "--dir", dir, "--ndjson").want(t, exitOK, `"stream":"7"`)
 	cli(t, "", "cat", "..", "--dir", dir).want(t, exitOK, `"n":3`)
-	cli(t, "", "cat", "nothing", "--dir", dir).want(t, exitFailed, "nothing")
+	for _, args := range [][]string{{"cat", "nothing"}, {"trim", "nothing", "1"}, {"rm", "nothing"}} {
+		r := cli(t, "", append(args, "--dir", dir)...)
+		if r.want(t, exitFailed, `"nothing": no such stream`, "strandline streams"); strings.Contains(r.err, "catalog:") {
+			t.Errorf("%v: %s", args, r.err)
+		}
+	}
 	cli(t, "no json\n", "append", "--key-field", "k", "--server", up.url).want(t, exitFailed, "line 1")
 	cli(t, "", "streams", "--dir", dir).want(t, exitOK, "day", "a/b")
 	cli(t, "", "status", "--dir", dir, "--json").want(t, exitOK, `"chains"`, `"objects"`)

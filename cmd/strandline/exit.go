@@ -49,6 +49,7 @@ var byKind = []struct {
 	code int
 }{
 	{segment.ErrName, exitUsage},
+	{catalog.ErrNoPosition, exitUsage},
 	{localtier.ErrNotOwner, exitNotOwner},
 	{localtier.ErrFenced, exitFenced},
 	{localtier.ErrHeld, exitFenced},

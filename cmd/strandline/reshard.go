@@ -58,20 +58,42 @@ func (a *app) setTopology(ctx context.Context, f *topologyFlags) (err error) {
 	}
 	defer func() { err = closing(err, t) }()
 	r := &reshard{tier: t, log: log, drain: f.drain}
+	would := wouldDo{DryRun: true, Would: []string{}}
 	if f.dryRun {
-		r.say = func(format string, args ...any) { fmt.Fprintf(a.out, "would "+format+"\n", args...) }
+		r.say = func(format string, args ...any) { would.Would = append(would.Would, fmt.Sprintf(format, args...)) }
 	}
 	if err := r.set(ctx, f); err != nil {
 		return err
 	}
 	if f.dryRun {
-		return nil
+		return a.printWould(would)
 	}
 	epochs, err := epochsOf(ctx, t)
 	if err != nil {
 		return err
 	}
 	return a.printEpochs(epochs)
+}
+
+// wouldDo is a dry run for machines.
+type wouldDo struct {
+	DryRun bool     `json:"dry_run"`
+	Would  []string `json:"would"`
+}
+
+func (a *app) printWould(w wouldDo) error {
+	if a.json {
+		return a.printJSON(w)
+	}
+	if len(w.Would) == 0 {
+		w.Would = []string{"change nothing: the topology is so already"}
+	}
+	for _, step := range w.Would {
+		if _, err := fmt.Fprintf(a.out, "would %s\n", step); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reshard changes the topology (03 §3). Each step leaves the catalog in a state from

@@ -62,7 +62,7 @@ func (a *app) root() *cobra.Command {
 		return usage("%w; see %s --help", err, cmd.CommandPath())
 	})
 	f := root.PersistentFlags()
-	f.BoolVar(&a.json, "json", false, "print JSON for machines")
+	f.BoolVar(&a.json, "json", false, "print JSON for machines; errors are plain text on stderr all the same, and the exit code tells their kind")
 	f.StringVar(&a.logLevel, "log-level", "info", "debug, info, warn or error")
 	root.AddCommand(
 		a.upCommand(), a.writerCommand(), a.auditorCommand(),

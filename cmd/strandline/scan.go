@@ -74,7 +74,7 @@ func within(chain segment.Chain, from, to string) (first, last place, err error)
 			return first, last, usage("position %s is of another epoch than the shard's %d: give --epoch", p.pos, chain.Epoch)
 		}
 	}
-	return first, last, nil
+	return first, last, inOrder(first, last)
 }
 
 func (a *app) scan(cmd *cobra.Command, t *tier, chain segment.Chain, first, last place, ndjson bool) error {

@@ -95,11 +95,11 @@ func (a *app) trimCommand() *cobra.Command {
 				return err
 			}
 			defer func() { err = closing(err, t) }()
-			epoch, err := latestEpoch(cmd.Context(), t.catalog)
+			tops, err := t.catalog.Topologies(cmd.Context())
 			if err != nil {
 				return err
 			}
-			pos, err := position("POS", args[1], epoch)
+			pos, err := positionIn(tops, "POS", args[1])
 			if err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ func (a *app) trimCommand() *cobra.Command {
 			}
 			s, err := t.catalog.TrimStream(cmd.Context(), args[0], pos.pos)
 			if errors.Is(err, catalog.ErrNotFound) {
-				return fmt.Errorf("stream %q: %w; see strandline streams", args[0], err)
+				return noSuchStream(args[0])
 			}
 			if err != nil {
 				return fmt.Errorf("trim %s: %w", args[0], err)
@@ -139,7 +139,7 @@ func (a *app) rmCommand() *cobra.Command {
 			}
 			s, err := t.catalog.DeleteStream(cmd.Context(), args[0])
 			if errors.Is(err, catalog.ErrNotFound) {
-				return fmt.Errorf("stream %q: %w; see strandline streams", args[0], err)
+				return noSuchStream(args[0])
 			}
 			if err != nil {
 				return fmt.Errorf("rm %s: %w", args[0], err)

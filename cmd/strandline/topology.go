@@ -97,7 +97,7 @@ func (f *topologyFlags) register(fs *pflag.FlagSet) {
 	fs.Var(&f.size, "retain-segment-size", "what counts as a full-size segment (default 64MiB)")
 	fs.Uint64Var(&f.least, "min-retained-segments", 0, "full-size segments that stay in any case (default 2)")
 	fs.DurationVar(&f.drain, "drain", 30*time.Second, "how long owners may take to publish and let go, before their chains are taken over")
-	fs.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done; with --json a list of the steps")
 }
 
 // retentionFlags are those that make a policy.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,26 @@ func TestRetentionSet(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	set("--retention", "keep", "--dry-run").want(t, exitOK, "would set the retention of epoch 1: keep")
+	set("--shards", "3", "--dry-run").want(t, exitOK, "would change nothing")
+	for _, c := range []struct {
+		args  []string
+		would []string
+	}{
+		{[]string{"--retention", "keep"}, []string{"set the retention of epoch 1: keep"}},
+		{[]string{"--shards", "3"}, []string{}},
+		{[]string{"--shards", "5", "--retention", "keep"}, []string{
+			"make epoch 2 with 5 shards, gives up: keep", "close epoch 1: 3 shards, 0 of them with a living writer, which has 30s to let go", "open epoch 2",
+		}},
+	} {
+		var dry struct {
+			DryRun bool `json:"dry_run"`
+			Would  []string
+		}
+		r := set(with(c.args, "--dry-run", "--json")...)
+		if err := json.Unmarshal([]byte(r.out), &dry); err != nil || r.code != exitOK || !dry.DryRun || dry.Would == nil || !slices.Equal(dry.Would, c.would) {
+			t.Errorf("%v: %+v, %v", c.args, r, err)
+		}
+	}
 	set("--shards", "3", "--retain-segments", "7").want(t, exitOK, "beyond 7 segments")
 	if e := epochs(t, d...); len(e) != 1 || e[0].Retention.Mode != "interest" {
 		t.Errorf("%+v", e)
