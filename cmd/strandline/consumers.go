@@ -65,7 +65,7 @@ func (s *shardFlags) query() url.Values {
 }
 
 // consumerCommand is a command on one consumer that answers with it.
-func (a *app) consumerCommand(cmd *cobra.Command, s *shardFlags, make func(shard segment.Shard, args []string) (request, error), done string) *cobra.Command {
+func (a *app) consumerCommand(cmd *cobra.Command, s *shardFlags, make func(shard segment.Shard, args []string) (request, error), done func(httpapi.MadeConsumer) string) *cobra.Command {
 	s.register(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		shard, err := parseConsumer(args)
@@ -77,14 +77,14 @@ func (a *app) consumerCommand(cmd *cobra.Command, s *shardFlags, make func(shard
 			return err
 		}
 		return a.withOwner(cmd, s, shard, func(ctx context.Context, c *client) error {
-			got := httpapi.ConsumerOut{Shard: shard, Name: args[1]}
+			got := httpapi.MadeConsumer{ConsumerOut: httpapi.ConsumerOut{Shard: shard, Name: args[1]}}
 			if err := c.call(ctx, r, &got); err != nil {
 				return err
 			}
 			if a.json {
 				return a.printJSON(got)
 			}
-			_, err := fmt.Fprintf(a.out, "consumer %s of shard %d: %s, cursor %d, %s rows behind\n", got.Name, shard, done, got.Cursor, countText(int64(got.Lag)))
+			_, err := fmt.Fprintf(a.out, "consumer %s of shard %d: %s, cursor %d, %s rows behind\n", got.Name, shard, done(got), got.Cursor, countText(int64(got.Lag)))
 			return err
 		})
 	}
@@ -130,7 +130,8 @@ func (a *app) consumersCreate() *cobra.Command {
 	var after string
 	cmd := a.consumerCommand(&cobra.Command{
 		Use: "create SHARD NAME", Short: "Create a consumer, or show the one that stands",
-		Long: "It begins at the oldest row that the shard has not given up, or behind --after. (pull creates one, too.)",
+		Long: "It begins at the oldest row that the shard has not given up, or behind --after, which is clamped to the shard's last row\n" +
+			"(and said, with --json as \"clamped\"). (pull creates one, too.)",
 		Args: cobra.ExactArgs(2),
 	}, &s, func(shard segment.Shard, args []string) (request, error) {
 		q := s.query()
@@ -138,9 +139,26 @@ func (a *app) consumersCreate() *cobra.Command {
 			q.Set("after", after)
 		}
 		return request{method: http.MethodPut, path: consumerPath(shard, args[1]), query: q}, nil
-	}, "stands")
+	}, func(c httpapi.MadeConsumer) string { return standing(c, after) })
 	cmd.Flags().StringVar(&after, "after", "", "begin behind this seq or token (default: at the oldest row)")
 	return cmd
+}
+
+// standing says why a consumer stands where it does.
+func standing(c httpapi.MadeConsumer, after string) string {
+	switch {
+	case c.Stood && after != "":
+		return fmt.Sprintf("stood before, and stays where it was (--after %s is for new ones; ack moves it)", after)
+	case c.Stood:
+		return "stood before"
+	case !c.Clamped:
+		return "created"
+	}
+	// The writer read it as a position already.
+	if p, err := position("--after", after, 0); err == nil && p.pos.Seq < c.Cursor {
+		return fmt.Sprintf("created, clamped to the first row that stands (those behind --after %s were given up)", after)
+	}
+	return fmt.Sprintf("created, clamped to the shard's last row (--after %s is beyond it)", after)
 }
 
 func (a *app) consumersAck() *cobra.Command {
@@ -167,7 +185,7 @@ func (a *app) consumersAck() *cobra.Command {
 		}
 		b, err := json.Marshal(body)
 		return request{method: http.MethodPost, path: consumerPath(shard, args[1]) + "/ack", query: s.query(), body: string(b)}, err
-	}, "acknowledged")
+	}, func(httpapi.MadeConsumer) string { return "acknowledged" })
 }
 
 func (a *app) consumersRm() *cobra.Command {
@@ -213,6 +231,9 @@ func (a *app) consumersPull() *cobra.Command {
 			}
 			q := s.query()
 			q.Set("limit", strconv.Itoa(limit))
+			s.look = func(ctx context.Context, t *tier) error {
+				return a.noteUnread(ctx, t, segment.Epoch(s.epoch), shard, args[1])
+			}
 			return a.withOwner(cmd, &s, shard, func(ctx context.Context, c *client) error {
 				resp, err := c.open(ctx, request{method: http.MethodPost, path: consumerPath(shard, args[1]) + "/pull", query: q})
 				if err != nil {

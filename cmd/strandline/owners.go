@@ -21,6 +21,7 @@ type shardFlags struct {
 	backend backendFlags
 	server  string
 	epoch   uint32
+	look    func(ctx context.Context, t *tier) error // at the tier, before the owner is asked; nil: none
 }
 
 func (s *shardFlags) register(f *pflag.FlagSet) {
@@ -48,6 +49,11 @@ func (a *app) withOwner(cmd *cobra.Command, s *shardFlags, shard segment.Shard, 
 	c, err := a.ownerOf(ctx, t, segment.Epoch(s.epoch), shard)
 	if err != nil {
 		return err
+	}
+	if s.look != nil {
+		if err := s.look(ctx, t); err != nil {
+			return err
+		}
 	}
 	return f(ctx, c)
 }

@@ -222,8 +222,8 @@ func TestTokensAndProducers(t *testing.T) {
 		t.Errorf("%+v, then %+v", first, again)
 	}
 	second := appendJSON("c\n", "--ack", "shared", "--producer", "p", "--sequence", "2")
-	cli(t, "x\n", "append", name, "--server", w.url, "--producer", "p", "--sequence", "1").want(t, exitFailed, "sequence", "go on with 3")
-	cli(t, "x\n", "append", name, "--server", w.url, "--producer", "p", "--sequence", "9").want(t, exitFailed, "from 3 on")
+	cli(t, "x\n", "append", name, "--server", w.url, "--producer", "p", "--sequence", "1").want(t, exitFailed, "sequence", "go on with 3", "per shard")
+	cli(t, "x\n", "append", name, "--server", w.url, "--producer", "p", "--sequence", "9").want(t, exitFailed, "from 3 on", "per shard")
 	if want := fmt.Sprintf("e1.t%d.%d", first.Term, first.Last); first.LastToken != want {
 		t.Errorf("token %s, want %s", first.LastToken, want)
 	}
@@ -260,7 +260,13 @@ func TestConsumersCLI(t *testing.T) {
 		t.Helper()
 		return cli(t, "", with(with([]string{"consumers"}, args...), d...)...)
 	}
-	cons("create", "0", "late", "--after", "3").want(t, exitOK, "cursor 3", "1 rows behind")
+	cons("create", "0", "late", "--after", "3").want(t, exitOK, "created, cursor 3", "1 rows behind")
+	cons("create", "0", "late", "--after", "1").want(t, exitOK, "stood before", "stays", "cursor 3")
+	cons("create", "0", "late", "--json").want(t, exitOK, `"stood": true`)
+	cons("create", "0", "eager", "--after", "99").want(t, exitOK, "clamped to the shard's last row", "--after 99", "cursor 4")
+	cons("rm", "0", "eager").want(t, exitOK)
+	cons("create", "0", "eager", "--after", "99", "--json").want(t, exitOK, `"cursor": 4`, `"clamped": true`)
+	cons("rm", "0", "eager").want(t, exitOK)
 	r := cons("pull", "0", "proj", "--limit", "3")
 	if r.want(t, exitOK); strings.Count(r.out, "\n") != 3 || !strings.Contains(r.out, "\ts\ta\n") {
 		t.Fatalf("%q", r.out)
@@ -277,7 +283,9 @@ func TestConsumersCLI(t *testing.T) {
 	cons("ls", "0").want(t, exitOK, "proj", "late")
 	cons("ls", "7").want(t, exitUsage, "0 to 0")
 	cons("rm", "0", "late").want(t, exitOK, "removed")
-	cons("rm", "0", "late").want(t, exitFailed, "no such consumer")
+	if r := cons("rm", "0", "late"); r.code != exitFailed || !strings.Contains(r.err, `none of the name "late"`) || !strings.Contains(r.err, "strandline consumers ls 0") || strings.Contains(r.err, "create") {
+		t.Errorf("%+v", r)
+	}
 	if r := cons("ls", "0", "--json"); !strings.Contains(r.out, `"name": "proj"`) || strings.Contains(r.out, "late") {
 		t.Errorf("%+v", r)
 	}
@@ -309,6 +317,11 @@ func TestDriveCLI(t *testing.T) {
 	cli(t, "", "drive", "gc", "--dir", dir, "--events", "3", "--segment-bytes", "1B", "--min-retained-segments", "0", "--consumer", "").
 		want(t, exitUsage, "--events", "--segment-bytes", "--min-retained-segments", "--consumer")
 	cli(t, "", "drive", "recovery", "--dir", t.TempDir(), "--shards", "2").want(t, exitUsage, "--shards")
+	cli(t, "", "drive", "gc", "--dir", dir, "--segment-bytes", "100000").want(t, exitUsage, "--segment-bytes 100000", "or less", "or --events")
+	stopped := cli(t, "", "drive", "gc", "--dir", dir, "--min-retained-segments", "1000")
+	if stopped.want(t, exitFailed, "not judged", "not finished"); strings.Contains(stopped.out, "no: ") {
+		t.Errorf("claims are denied that were never judged: %s", stopped.out)
+	}
 	foreign := t.TempDir()
 	if err := os.WriteFile(filepath.Join(foreign, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
