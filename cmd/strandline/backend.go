@@ -80,8 +80,12 @@ func (b *backendFlags) open(ctx context.Context, m mode) (_ *tier, err error) {
 	if err := b.openCatalog(ctx, t, m); err != nil {
 		return nil, err
 	}
+	stores, err := storeMode(ctx, t, m)
+	if err != nil {
+		return nil, err
+	}
 	for _, spec := range specs {
-		if err := openClass(ctx, t, spec, m); err != nil {
+		if err := openClass(ctx, t, spec, stores); err != nil {
 			return nil, err
 		}
 	}
@@ -90,6 +94,19 @@ func (b *backendFlags) open(ctx context.Context, m mode) (_ *tier, err error) {
 		return t, err
 	}
 	return t, check.Verify(ctx, t.catalog, t.classes)
+}
+
+// storeMode is m, but that a deployment with an epoch has its buckets: one that is missing
+// is away, and an empty one made in its place would be written to by whoever still runs.
+func storeMode(ctx context.Context, t *tier, m mode) (mode, error) {
+	if m != modeCreate {
+		return m, nil
+	}
+	tops, err := t.catalog.Topologies(ctx)
+	if len(tops) > 0 {
+		m = modeWrite
+	}
+	return m, err
 }
 
 // defaultDir is the deployment of the quick start.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -86,7 +88,12 @@ func (a *app) salvage(ctx context.Context, t *tier, list []localtier.Quarantine,
 	for i := range list {
 		one := salvaged{quarantineOut: quarantineOf(&list[i])}
 		if !dryRun {
-			if one.Sent, err = localtier.Salvage(ctx, list[i], top.Shards, s.send); err != nil {
+			one.Sent, err = localtier.Salvage(ctx, list[i], top.Shards, s.send)
+			switch {
+			case err != nil && gone(list[i].Dir):
+				// Judged since it was listed: the chain has all of it, or somebody removed it.
+				one.State = "gone"
+			case err != nil:
 				one.Err = err.Error()
 				errs = append(errs, fmt.Errorf("salvage %s: %w", list[i].Dir, err))
 			}
@@ -94,6 +101,11 @@ func (a *app) salvage(ctx context.Context, t *tier, list []localtier.Quarantine,
 		out = append(out, one)
 	}
 	return errors.Join(a.printSalvaged(out, dryRun), errors.Join(errs...))
+}
+
+func gone(dir string) bool {
+	_, err := os.Stat(dir)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (a *app) printSalvaged(out []salvaged, dryRun bool) error {
@@ -107,6 +119,8 @@ func (a *app) printSalvaged(out []salvaged, dryRun bool) error {
 			said = fmt.Sprintf("%s rows would be appended again (%s)", countText(int64(s.Rows)), s.State)
 		case s.Err != "":
 			said += ", then it failed"
+		case s.State == "gone":
+			said = "gone meanwhile: the chain has all of it, or it was removed"
 		case s.Sent == 0:
 			said = "its rows were appended again before"
 		}

@@ -103,7 +103,7 @@ func (d *Driver) layOut(create bool) error {
 
 func (d *Driver) missing(what string) error {
 	return &objstore.Error{Op: "open", Key: d.root, Kind: objstore.ErrNotFound, Err: fmt.Errorf(
-		"%s: check the path and that its file system is mounted, or start with `strandline up`, which creates it", what)}
+		"%s: check the path and that its file system is mounted, `strandline up` makes that of a new deployment only", what)}
 }
 
 // makeDurable makes path and its missing parents, each durable in its parent.
