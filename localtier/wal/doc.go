@@ -32,8 +32,8 @@
 // # The files
 //
 //	open      directory.go lists, chain.go holds the segments against each other,
-//	          recover.go judges and replays, adopt.go copies the newest one's valid
-//	          prefix, open.go puts all of it together; lock_unix.go, witness.go and
+//	          recover.go judges and replays, newest.go the one that may be torn,
+//	          adopt.go copies its valid prefix, open.go puts all of it together; lock_unix.go, witness.go and
 //	          index.go (the sidecars), readonly.go (without the lock)
 //	append    append.go encodes and queues, siblings.go waits, commit.go writes and
 //	          syncs, ahead.go; poison.go is what a failure leaves
