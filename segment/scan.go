@@ -19,7 +19,6 @@ const scanWindow = 512 << 10
 // stands before it. It may be used by one goroutine.
 type Scanner struct {
 	src    window
-	ahead  *ahead // nil: everything is read when it is needed
 	uuid   UUID
 	off    int64         // of the next frame
 	hash   xxhash.Digest // of the bytes before `hashed`, which is at or before off
@@ -78,7 +77,6 @@ func (s *Scanner) NextSeq() Seq { return s.next }
 
 // Digest is the XxHash64 of every byte up to Offset.
 func (s *Scanner) Digest() uint64 {
-	s.wait()
 	s.digest()
 	return s.hash.Sum64()
 }
@@ -95,18 +93,10 @@ func (s *Scanner) digest() {
 
 // at is the window's, behind the digest.
 func (s *Scanner) at(off, n int64) ([]byte, error) {
-	if s.src.holds(off, n) {
-		return s.src.at(off, n)
+	if !s.src.holds(off, n) {
+		s.digest()
 	}
-	if s.advance(off, min(n, s.src.size-off)) {
-		return s.src.at(off, n)
-	}
-	s.digest()
-	b, err := s.src.at(off, n)
-	if err == nil && s.ahead != nil {
-		s.begin(s.ahead.buf, nil)
-	}
-	return b, err
+	return s.src.at(off, n)
 }
 
 // Next returns the next frame; its payload is valid until the next call. io.EOF
@@ -239,8 +229,7 @@ type window struct {
 	r     io.ReaderAt
 	size  int64
 	buf   []byte
-	start int64  // of buf in the file
-	room  []byte // the read-ahead's buffer that buf is a part of, if it is
+	start int64 // of buf in the file
 }
 
 // holds says that at need not read.
@@ -257,8 +246,8 @@ func (w *window) at(off, n int64) ([]byte, error) {
 		return w.buf[off-w.start:][:n], nil
 	}
 	want := min(max(n, scanWindow), w.size-off)
-	if int64(cap(w.buf)) < want || w.room != nil {
-		w.buf, w.room = make([]byte, want), nil
+	if int64(cap(w.buf)) < want {
+		w.buf = make([]byte, want)
 	}
 	w.buf, w.start = w.buf[:want], off
 	if err := readFull(w.r, w.buf, off); err != nil {

@@ -181,7 +181,6 @@ func (r *recovery) scan(ctx context.Context, f File, s standing, from int64) (*s
 	if err != nil {
 		return nil, err
 	}
-	defer sc.ReadAhead()()
 	if sc.UUID() != s.uuid {
 		// A live writer wrote the next segment over it since its ends were read.
 		return sc, damage(s, 0, "the file is segment %s now, %s was expected", sc.UUID(), s.uuid)
