@@ -11,8 +11,16 @@ import (
 const (
 	// spareBuffers is a double buffer: one fills while the other is written.
 	spareBuffers = 2
-	// spareBytes caps a buffer that is kept: a burst's memory is given back.
-	spareBytes = 4 << 20
+	// spareBytes caps a buffer that is kept, and spareSmall one that is kept for ever: a
+	// larger one goes once spareIdle groups in a row had no use for a quarter of it, so
+	// that a burst's memory is given back and a steady load of large rows does not grow
+	// its buffers anew for each group.
+	spareBytes = 32 << 20
+	spareSmall = 4 << 20
+	spareIdle  = 64
+	// hashAside is from how many bytes on a group is digested beside its write and
+	// fdatasync, not before them.
+	hashAside = 256 << 10
 )
 
 // commitLoop is the log's one writer: it takes all that is queued, writes and
@@ -104,21 +112,22 @@ func (l *Log) commit(r *run) error {
 	if err := l.ensureAdopted(); err != nil {
 		return err
 	}
-	digest := l.digest
 	l.placeFrames(r)
-	hash(&digest, r.buf)
-	end, seal, err := l.writeRun(r, digest.Sum64())
+	l.next = l.digest
+	aside := l.digestRun(r)
+	end, seal, err := l.writeRun(r)
+	if err == nil {
+		// A crash before this line loses the run, which nobody was told of.
+		err = l.syncRun()
+	}
+	if aside != nil {
+		<-aside
+	}
 	if err != nil {
 		return err
 	}
-	// A crash before this line loses the run, which nobody was told of.
-	begin := time.Now()
-	if err := l.timedSync(l.file); err != nil {
-		return &failure{op: "fdatasync", path: segmentPath(l.dir, l.durable.start.ID), err: err, final: true}
-	}
-	l.siblings.lastSync = time.Since(begin)
 	// A crash after it loses only the acknowledgement: the callers ask again.
-	l.digest = digest
+	l.digest = l.next
 	if r.seal {
 		hash(&l.digest, seal.frame)
 	}
@@ -128,6 +137,31 @@ func (l *Log) commit(r *run) error {
 		return nil
 	}
 	return l.finishSegment(r, seal.Seal)
+}
+
+// digestRun takes the run into next: at once, if it is small or its Seal has to tell the
+// digest; else on another core, and next is whole once aside is closed.
+func (l *Log) digestRun(r *run) (aside <-chan struct{}) {
+	if r.seal || len(r.buf) < hashAside {
+		hash(&l.next, r.buf)
+		return nil
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		hash(&l.next, r.buf)
+	}()
+	return done
+}
+
+// syncRun makes what was written durable.
+func (l *Log) syncRun() error {
+	begin := time.Now()
+	if err := l.timedSync(l.file); err != nil {
+		return &failure{op: "fdatasync", path: segmentPath(l.dir, l.durable.start.ID), err: err, final: true}
+	}
+	l.siblings.lastSync = time.Since(begin)
+	return nil
 }
 
 // placeFrames makes the headers final: what is synced now is what damage in a
@@ -145,7 +179,7 @@ func (l *Log) placeFrames(r *run) {
 
 // writeRun writes the frames and, if the segment ends here, its Seal, and
 // returns where the file ends then. On an error the file is as it was before.
-func (l *Log) writeRun(r *run, digest uint64) (end int64, seal sealFrame, err error) {
+func (l *Log) writeRun(r *run) (end int64, seal sealFrame, err error) {
 	end = r.off + int64(len(r.buf))
 	if len(r.buf) > 0 {
 		if _, err := l.file.WriteAt(r.buf, r.off); err != nil {
@@ -158,7 +192,7 @@ func (l *Log) writeRun(r *run, digest uint64) (end int64, seal sealFrame, err er
 		}
 		return end, seal, nil
 	}
-	if seal, err = l.encodeSeal(r, digest); err != nil {
+	if seal, err = l.encodeSeal(r, l.next.Sum64()); err != nil {
 		return 0, seal, l.rollback("encode Seal", err)
 	}
 	if err := l.writeSeal(seal, end); err != nil {
@@ -201,7 +235,7 @@ func (l *Log) done(r *run) {
 
 // recycle keeps the buffer for a later run. Under mu.
 func (l *Log) recycle(r *run) {
-	if c := cap(r.buf); c > 0 && c <= spareBytes && len(l.spare) < spareBuffers {
+	if c := cap(r.buf); c > 0 && c <= spareBytes && len(l.spare) < spareBuffers && l.wanted(r.buf) {
 		l.spare = append(l.spare, r.buf[:0])
 	}
 	if cap(r.marks) > 0 && len(l.spareMarks) < spareBuffers {
@@ -211,6 +245,19 @@ func (l *Log) recycle(r *run) {
 	if l.inflight == r {
 		l.inflight = nil
 	}
+}
+
+// wanted says whether a buffer is worth its memory. Under mu.
+func (l *Log) wanted(buf []byte) bool {
+	switch {
+	case cap(buf) <= spareSmall:
+		return true
+	case len(buf) >= cap(buf)/4:
+		l.idleGroups = 0
+		return true
+	}
+	l.idleGroups++
+	return l.idleGroups < spareIdle
 }
 
 // finishSegment closes the sealed file, tells who waits, and leaves index.json

@@ -75,6 +75,7 @@ type Log struct {
 	queue      []*run     // not yet taken by the committer
 	inflight   *run       // the last one it took and has not finished
 	spare      [][]byte   // buffers to be used again
+	idleGroups int        // in a row that left a large buffer almost empty
 	spareMarks [][]int
 	unflushed  int64        // bytes of frames queued or in flight
 	queued     atomic.Int64 // frames in queue; the committer reads it without mu
@@ -103,8 +104,9 @@ type Log struct {
 	// starts they belong to Open, then to the committer alone.
 	file     File
 	digest   xxhash.Digest
-	filled   int64  // where the file's written blocks end, if behind the frames
-	zeros    []byte // what fillAhead writes
+	next     xxhash.Digest // with the run that is being made durable
+	filled   int64         // where the file's written blocks end, if behind the frames
+	zeros    []byte        // what fillAhead writes
 	siblings siblings
 	// vouched is the digest that index.json gave of a prefix that Open did not
 	// read; "" if there is none.

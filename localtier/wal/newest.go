@@ -3,6 +3,7 @@ package wal
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/strandline/strandline/segment"
 )
@@ -24,10 +25,16 @@ func (r *recovery) replayNewest(ctx context.Context) error {
 			from, err = r.readNewest(ctx, f, from)
 			return err
 		})
-		if err == nil || !r.readOnly || !errors.Is(err, segment.ErrCorrupt) || try == liveRetries {
+		if err == nil || !r.readOnly || !errors.Is(err, segment.ErrCorrupt) && !cameShort(err) || try == liveRetries {
 			return err
 		}
 	}
+}
+
+// cameShort: a file ended before the size that it had a moment ago. A live writer does
+// that when it seals: what stood behind the Seal is cut.
+func cameShort(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }
 
 func (r *recovery) readNewest(ctx context.Context, f File, from int64) (int64, error) {

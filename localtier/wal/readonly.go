@@ -29,7 +29,7 @@ func OpenReadOnly(ctx context.Context, dir string, cfg Config, sink Sink) (*Read
 		// A live writer may unlink what was just listed, or go on between two looks,
 		// so that they do not fit together. Before the first frame was delivered
 		// that is no more than a reason to look again.
-		moved := vanished(err) || errors.Is(err, segment.ErrCorrupt)
+		moved := vanished(err) || errors.Is(err, segment.ErrCorrupt) || cameShort(err)
 		if err == nil || !moved || ro.r == nil || ro.r.delivered || try == liveRetries {
 			if err != nil {
 				return nil, fmt.Errorf("open log %s for reading: %w", dir, err)
