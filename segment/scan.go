@@ -10,7 +10,7 @@ import (
 
 // scanWindow is how much a Scanner reads at a time. It grows to the largest
 // frame met, so a Scanner never holds more than a largest frame and a window.
-const scanWindow = 512 << 10
+const scanWindow = 256 << 10
 
 // Scanner reads a segment file from the front, in bounded memory: recovery,
 // publish and inspect all read through it. It checks every frame, that the
