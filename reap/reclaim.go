@@ -89,12 +89,9 @@ func (r *Reclaimer) RunOnce(ctx context.Context, m catalog.Marker) (ReclaimRepor
 }
 
 // writeHead says in the bucket what is given up, before any ref of it goes: a rebuild
-// brings nothing of it back. A head ahead of the row stops here: the catalog was rolled
-// back.
+// brings nothing of it back. A head ahead of the row stops here, as WriteHead finds it:
+// the catalog was rolled back.
 func (r *Reclaimer) writeHead(ctx context.Context, at place, _ *ReclaimReport) error {
-	if err := CheckHead(ctx, at.set.First(), r.cat, at.chain); err != nil {
-		return err
-	}
 	// Crash before or after the write: the watermark stands in the row, the marker with
 	// it. A head that is behind is fine, and written by the next run.
 	_, err := WriteHead(ctx, at.set.First(), r.cat, at.chain)
