@@ -250,15 +250,18 @@ func (s *shardLog) consumers() []ConsumerStatus {
 	last := s.lastDurable() // after the cursors, none of which is beyond it
 	out := make([]ConsumerStatus, len(cs))
 	for i, c := range cs {
-		out[i] = statusOf(c, last)
+		out[i] = ConsumerStatusOf(c, last)
 	}
 	return out
 }
 
-func (s *shardLog) lagging(c segment.Consumer) ConsumerStatus { return statusOf(c, s.lastDurable()) }
+func (s *shardLog) lagging(c segment.Consumer) ConsumerStatus {
+	return ConsumerStatusOf(c, s.lastDurable())
+}
 
-// statusOf counts the lag: seqs are gapless over the chain.
-func statusOf(c segment.Consumer, last segment.Seq) ConsumerStatus {
+// ConsumerStatusOf is a consumer's status on a chain that ends with the row last; 0 if
+// it has none. It counts the lag: seqs are gapless over the chain.
+func ConsumerStatusOf(c segment.Consumer, last segment.Seq) ConsumerStatus {
 	return ConsumerStatus{Name: c.Name, Cursor: c.Cursor, Lag: uint64(max(last, c.Cursor) - c.Cursor)}
 }
 

@@ -81,8 +81,7 @@ func (s *server) consumersOf(ctx context.Context, c segment.Chain) ([]localtier.
 }
 
 func statusIn(row *catalog.ChainRow, k segment.Consumer) localtier.ConsumerStatus {
-	last := max(row.NextSeq, 1) - 1
-	return localtier.ConsumerStatus{Name: k.Name, Cursor: k.Cursor, Lag: uint64(max(last, k.Cursor) - k.Cursor)}
+	return localtier.ConsumerStatusOf(k, max(row.NextSeq, 1)-1)
 }
 
 // closedChain is a chain that has no owner any more. One that has is asked there.
