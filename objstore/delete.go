@@ -43,7 +43,7 @@ func (s *Store) Delete(ctx context.Context, keys []string) ([]DeleteResult, erro
 }
 
 func (s *Store) deleteSet() int {
-	if n := s.driver.Capabilities().MaxDeleteSet; n > 0 {
+	if n := s.Capabilities().MaxDeleteSet; n > 0 {
 		return n
 	}
 	return 1

@@ -77,16 +77,44 @@ type DeleteResult struct {
 	Err error
 }
 
-// Capabilities says what a store can do beyond the required primitives.
+// Capabilities says what a store can do beyond the required primitives. The driver
+// declares what the store's kind is known for; doctor, having tried, narrows it
+// (Store.Narrow). Planners obey it.
 type Capabilities struct {
-	OrderedList  bool  // listings come in bytewise key order
-	StartAfter   bool  // List honours startAfter
-	RangeCopy    bool  // CopyPart with a range
-	MinCopy      int64 // smallest source that may be range-copied; 0: any
-	MinPart      int64 // smallest part but the last (5 MiB on S3)
-	EqualParts   bool  // all parts but the last must have one length (R2)
-	ListUploads  bool  // ListUploads sees every unfinished upload with an empty prefix
-	MaxDeleteSet int   // keys per Delete call
+	OrderedList         bool  // listings come in bytewise key order
+	StartAfter          bool  // List honours startAfter
+	DirectoryPrefix     bool  // List and ListUploads take only prefixes that are empty or end in "/" (S3 Express)
+	RangeCopy           bool  // CopyPart with a range
+	MinCopy             int64 // smallest source that may be range-copied; 0: any
+	MinPart             int64 // smallest part but the last (5 MiB on S3)
+	EqualParts          bool  // all parts but the last must have one length (R2)
+	ConditionalComplete bool  // Complete honours its condition; without it outputs must fit one Put
+	ListUploads         bool  // ListUploads sees every unfinished upload, under any prefix
+	Append              bool  // declared only, and neither used nor probed: versitygw overwrites the object
+	MaxDeleteSet        int   // keys per Delete call
+}
+
+// Settings is what the bucket's owner configured, as far as the store tells. A
+// field whose question was refused or is unknown to the store is the zero value,
+// and its error stands in Unknown under the field's name.
+type Settings struct {
+	Versioning  string        // "", "Enabled" or "Suspended"
+	ObjectLock  bool          // a default retention or the lock itself is on
+	Expiry      []Expiration  // lifecycle rules that delete or move objects
+	AbortsAfter time.Duration // lifecycle rule for unfinished uploads; 0: none
+	Date        time.Time     // the store's clock, from the answer's Date header
+	Unknown     map[string]error
+}
+
+// Expiration is a lifecycle rule that takes objects away.
+type Expiration struct {
+	Rule, Prefix string
+	Action       string // "expire" or "transition"
+}
+
+// Inspector is the optional side of a Driver that doctor asks. It makes no change.
+type Inspector interface {
+	Settings(ctx context.Context) (Settings, error)
 }
 
 // Driver makes one attempt per call: no retries inside, the client's own are off.

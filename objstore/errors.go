@@ -3,6 +3,7 @@ package objstore
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // The closed set of kinds. A driver decides the kind once; callers use
@@ -46,6 +47,8 @@ type Error struct {
 	Key  string
 	Kind error // one of the kinds above
 	Err  error // what the client or the system said; may be nil
+	// RetryAfter is how long the store asked to be left alone; 0: it did not ask.
+	RetryAfter time.Duration
 }
 
 func (e *Error) Error() string {

@@ -1,6 +1,9 @@
 package objstore
 
-import "fmt"
+import (
+	"fmt"
+	"sync/atomic"
+)
 
 // Store is what the rest of Strandline uses: a Driver with key checks, one retry
 // loop with read-back, deadlines and counters around it.
@@ -32,6 +35,7 @@ type Store struct {
 	driver Driver
 	cfg    Config
 	stats  stats
+	caps   atomic.Pointer[Capabilities] // nil: the driver's own word
 }
 
 // MetaNonce is the metadata name of the writer's nonce.
@@ -56,8 +60,32 @@ func (s *Store) Driver() Driver { return s.driver }
 // Name is the driver's name.
 func (s *Store) Name() string { return s.driver.Name() }
 
-// Capabilities are the driver's.
-func (s *Store) Capabilities() Capabilities { return s.driver.Capabilities() }
+// Capabilities are the driver's, as far as Narrow has not taken them back.
+func (s *Store) Capabilities() Capabilities {
+	if c := s.caps.Load(); c != nil {
+		return *c
+	}
+	return s.driver.Capabilities()
+}
+
+// Narrow sets what the store was found to be able to do, before it is used. It can
+// only take back what the driver declares: a probe that went well once is no proof
+// of more.
+func (s *Store) Narrow(found Capabilities) {
+	c := s.driver.Capabilities()
+	c.OrderedList = c.OrderedList && found.OrderedList
+	c.StartAfter = c.StartAfter && found.StartAfter
+	c.DirectoryPrefix = c.DirectoryPrefix || found.DirectoryPrefix
+	c.RangeCopy = c.RangeCopy && found.RangeCopy
+	c.MinCopy = max(c.MinCopy, found.MinCopy)
+	c.MinPart = max(c.MinPart, found.MinPart)
+	c.EqualParts = c.EqualParts || found.EqualParts
+	c.ConditionalComplete = c.ConditionalComplete && found.ConditionalComplete
+	c.ListUploads = c.ListUploads && found.ListUploads
+	c.Append = c.Append && found.Append
+	c.MaxDeleteSet = min(c.MaxDeleteSet, found.MaxDeleteSet)
+	s.caps.Store(&c)
+}
 
 // Close closes the driver.
 func (s *Store) Close() error { return s.driver.Close() }

@@ -168,7 +168,7 @@ func begin(ctx context.Context, op objstore.Op, key string) error {
 
 // Capabilities are all there are.
 func (d *Driver) Capabilities() objstore.Capabilities {
-	return objstore.Capabilities{OrderedList: true, StartAfter: true, RangeCopy: true, ListUploads: true, MaxDeleteSet: maxDelete}
+	return objstore.Capabilities{OrderedList: true, StartAfter: true, RangeCopy: true, ConditionalComplete: true, ListUploads: true, MaxDeleteSet: maxDelete}
 }
 
 // Name is the directory as a URL.

@@ -86,7 +86,7 @@ func New(opts Options) *Driver {
 // Capabilities are what Options made them.
 func (d *Driver) Capabilities() objstore.Capabilities {
 	return objstore.Capabilities{
-		OrderedList: d.opts.Shuffle == 0, StartAfter: d.opts.Shuffle == 0, RangeCopy: true,
+		OrderedList: d.opts.Shuffle == 0, StartAfter: d.opts.Shuffle == 0, RangeCopy: true, ConditionalComplete: true,
 		MinCopy: d.opts.MinCopy, MinPart: d.opts.MinPart, EqualParts: d.opts.EqualParts,
 		ListUploads: true, MaxDeleteSet: d.opts.MaxDelete,
 	}

@@ -93,13 +93,14 @@ func IsMinIO(server string) bool { return strings.HasPrefix(server, "MinIO") }
 // Capabilities of a general-purpose S3 store.
 func Capabilities(server string) objstore.Capabilities {
 	return objstore.Capabilities{
-		OrderedList:  true,
-		StartAfter:   true,
-		RangeCopy:    true,
-		MinCopy:      MinCopy,
-		MinPart:      MinPart,
-		ListUploads:  !IsMinIO(server),
-		MaxDeleteSet: MaxDelete,
+		OrderedList:         true,
+		StartAfter:          true,
+		RangeCopy:           true,
+		MinCopy:             MinCopy,
+		MinPart:             MinPart,
+		ConditionalComplete: true,
+		ListUploads:         !IsMinIO(server),
+		MaxDeleteSet:        MaxDelete,
 	}
 }
 
