@@ -14,6 +14,7 @@ import (
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/internal/httpapi"
 	"github.com/strandline/strandline/localtier"
+	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -31,6 +32,34 @@ type shardOut struct {
 	Consumers    []consumerOut   `json:"consumers"`
 	LastError    string          `json:"last_error,omitempty"`
 	Dir          string          `json:"dir"`
+	Log          logOut          `json:"log"`
+}
+
+// logOut are the local log's counters since it was opened.
+type logOut struct {
+	Appends       int64   `json:"appends_total"` // frames
+	Rows          int64   `json:"rows_total"`
+	Bytes         int64   `json:"bytes_total"`
+	Refused       int64   `json:"refused_total"` // appends that met backpressure
+	Syncs         int64   `json:"syncs_total"`   // fdatasync calls
+	SyncSeconds   float64 `json:"sync_seconds_sum"`
+	SyncMax       float64 `json:"sync_seconds_max"`
+	Unflushed     int64   `json:"unflushed_bytes"`
+	Disk          int64   `json:"disk_bytes"`
+	Spare         int64   `json:"spare_bytes"` // in files kept to be written over
+	Segments      int64   `json:"segment_count"`
+	Rollbacks     int64   `json:"rollbacks_total"`
+	IndexFailures int64   `json:"index_failures_total"`
+	Recovery      float64 `json:"recovery_seconds"`
+}
+
+func logOf(m wal.Metrics) logOut {
+	return logOut{
+		Appends: m.Frames, Rows: m.Rows, Bytes: m.Bytes, Refused: m.Refused,
+		Syncs: m.Syncs, SyncSeconds: m.SyncTime.Seconds(), SyncMax: m.SyncMax.Seconds(),
+		Unflushed: m.Unflushed, Disk: m.DiskBytes, Spare: m.SpareBytes, Segments: m.SegmentCount,
+		Rollbacks: m.Rollbacks, IndexFailures: m.IndexFailures, Recovery: m.Recovery.Seconds(),
+	}
 }
 
 type consumerOut struct {
@@ -46,7 +75,7 @@ func shardsOf(w httpapi.Consumers) []shardOut {
 		s := shardOut{
 			Epoch: st.Chain.Epoch, Shard: st.Chain.Shard, State: st.State, Term: st.Term, NextSeq: st.NextSeq,
 			Unpublished: st.UnpublishedSegments, UnpublishedB: st.UnpublishedBytes,
-			Hydrated: st.Hydrated, HydrateTotal: st.HydrateTotal, LastError: st.LastError, Dir: st.Dir, Consumers: []consumerOut{},
+			Hydrated: st.Hydrated, HydrateTotal: st.HydrateTotal, LastError: st.LastError, Dir: st.Dir, Consumers: []consumerOut{}, Log: logOf(st.Log),
 		}
 		for _, c := range st.Consumers {
 			s.Consumers = append(s.Consumers, consumerOut{c.Name, c.Cursor, c.Lag})

@@ -112,6 +112,10 @@ func TestWritersShare(t *testing.T) {
 	}
 	st := cli(t, "", with([]string{"status"}, tier...)...)
 	st.want(t, exitOK, "WRITER OF", "serving", "CONSUMER", "WATERMARK", "GIVES UP")
+	logs := cli(t, "", with([]string{"status", "--json"}, tier...)...)
+	if logs.code != exitOK || strings.Count(logs.out, `"rows_total": 2,`) != 4 {
+		t.Errorf("each of four logs took two rows: %+v", logs)
+	}
 	a.end(t)
 	b.end(t)
 	for s := range segment.Shard(4) {
