@@ -3,7 +3,6 @@ package s3wire
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync"
 )
 
@@ -66,7 +65,8 @@ type Exchange struct {
 	IfNoneMatch, IfMatch bool
 
 	mu        sync.Mutex
-	accessKey string // in the request's signature; stores quote it in messages
+	signer    Signer // in the request's signature; stores quote it in messages
+	plain     bool   // the request went without TLS
 	attempted bool   // the request reached the transport
 	connected bool   // a connection was had: from here on the request may have arrived
 	status    int    // 0: no answer
@@ -76,6 +76,8 @@ type Exchange struct {
 	requestID string
 	document  []byte // the body of an answer that is a document
 	bad       error  // an answer that is none: HTML, empty, cut
+	asked     bool   // newer credentials were asked for
+	renewal   error  // why there are none
 }
 
 // NewExchange starts the record of one call and returns the context to make it with.
@@ -117,7 +119,8 @@ func (ex *Exchange) Document() []byte {
 func (ex *Exchange) begin(req *http.Request) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	ex.accessKey = accessKeyOf(req)
+	ex.signer, ex.plain = signerOf(req), req.URL.Scheme == "http"
+	ex.asked, ex.renewal = false, nil
 	ex.attempted, ex.connected, ex.status = true, false, 0
 	ex.header, ex.document, ex.bad = nil, nil, nil
 	ex.code, ex.message, ex.requestID = "", "", ""
@@ -159,20 +162,5 @@ func (ex *Exchange) notAnAnswer(err error) {
 	ex.bad = err
 }
 
-// discreet takes the access key out of a store's message.
-func (ex *Exchange) discreet(message string) string {
-	if ex.accessKey == "" {
-		return message
-	}
-	return strings.ReplaceAll(message, ex.accessKey, "***")
-}
-
-// accessKeyOf reads the access key from a signature: "… Credential=KEY/date/…".
-func accessKeyOf(req *http.Request) string {
-	_, rest, ok := strings.Cut(req.Header.Get("Authorization"), "Credential=")
-	key, _, ok2 := strings.Cut(rest, "/")
-	if !ok || !ok2 {
-		return ""
-	}
-	return key
-}
+// discreet takes the access key and the session token out of a store's message.
+func (ex *Exchange) discreet(message string) string { return ex.signer.strike(message) }

@@ -55,15 +55,16 @@ func HeadInfo(ex *Exchange, key string) (objstore.Info, error) {
 	return InfoOf(key, size, h), nil
 }
 
-// Unexplained tells a bare 404 to a HEAD: it has no body to say what is missing, and a
-// missing bucket or (on versitygw) an unknown access key look like a missing key.
+// Unexplained tells a bare 404 or 400 to a HEAD: it has no body to say what is wrong. A
+// missing bucket or (on versitygw) an unknown access key look like a missing key, and AWS
+// answers 400 to credentials that have expired.
 func Unexplained(ex *Exchange) bool {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	return ex.status == http.StatusNotFound && ex.code == ""
+	return (ex.status == http.StatusNotFound || ex.status == http.StatusBadRequest) && ex.code == ""
 }
 
-// Confirm asks by get, whose answer has a code, what an unexplained 404 to a HEAD
+// Confirm asks by get, whose answer has a code, what an unexplained answer to a HEAD
 // meant. get reads at most one byte of the key.
 func Confirm(key string, get func(objstore.Range) (io.ReadCloser, objstore.Info, error)) (objstore.Info, error) {
 	body, info, err := get(objstore.Range{Offset: 0, Length: 1})

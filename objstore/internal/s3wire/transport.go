@@ -3,7 +3,6 @@ package s3wire
 import (
 	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -44,13 +42,16 @@ const (
 // Options shape a Transport.
 type Options struct {
 	Concurrency int    // connections kept ready; 0: DefaultConcurrency
-	CAFile      string // PEM file of certificates to trust beside the system's; "" for none
+	CAFile      string // PEM file of certificates to trust beside the system's; "": that of AWS_CA_BUNDLE, if set
+	Renew       Renew  // asked when a store finds credentials expired; nil: they cannot be renewed
 }
 
 // Transport is the one way to the network of a driver.
 type Transport struct {
 	http   *http.Transport
+	renew  Renew
 	server atomic.Pointer[string]
+	proven atomic.Pointer[Signer] // the last that this store took
 }
 
 // NewTransport makes a Transport with a connection pool of its own.
@@ -66,7 +67,7 @@ func NewTransport(o Options) (*Transport, error) {
 		return nil, err
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlivePeriod}
-	return &Transport{http: &http.Transport{
+	return &Transport{renew: o.Renew, http: &http.Transport{
 		Proxy:       http.ProxyFromEnvironment,
 		DialContext: dialer.DialContext,
 		// No HTTP/2: bulk transfers over one TCP connection would wait for each other.
@@ -81,24 +82,6 @@ func NewTransport(o Options) (*Transport, error) {
 		// change lengths and ranges.
 		DisableCompression: true,
 	}}, nil
-}
-
-func trusted(caFile string) (*x509.CertPool, error) {
-	if caFile == "" {
-		return nil, nil // the system's
-	}
-	pem, err := os.ReadFile(caFile)
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificates to trust: %w", err)
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool() // no system pool on this platform: the file alone counts
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s: no certificate in PEM form in it", caFile)
-	}
-	return pool, nil
 }
 
 // Server is the Server header of the last answer, "" before the first.
@@ -136,7 +119,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.server.Store(&s)
 	}
 	ex.answered(resp)
-	if err := inspect(ex, resp); err != nil {
+	err = inspect(ex, resp)
+	t.renewal(req.Context(), ex)
+	if err != nil {
 		ex.notAnAnswer(err)
 		return nil, err
 	}
@@ -191,8 +176,11 @@ func inspectRefusal(ex *Exchange, resp *http.Response) error {
 	if err != nil {
 		return fmt.Errorf("reading the answer %d: %w", resp.StatusCode, err)
 	}
-	if rootOf(body) == "Error" {
+	switch {
+	case rootOf(body) == "Error":
 		ex.refused(parseError(body))
+	case speaksTLS(body):
+		ex.refused(errorDocument{Code: codeSpeaksTLS})
 	}
 	return nil
 }

@@ -2,12 +2,9 @@ package s3wire
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/strandline/strandline/objstore"
 )
@@ -76,6 +73,9 @@ func (ex *Exchange) judgeAnswer() (hint string, kind error) {
 		// Replacing what is not there: the condition did not hold.
 		return "", objstore.ErrPrecondition
 	}
+	if ex.asked || expired(ex.code) {
+		return ex.judgeExpiry()
+	}
 	if hint, kind := kindOfCode(ex.Op, ex.code); kind != nil {
 		return hint, kind
 	}
@@ -117,6 +117,9 @@ func (ex *Exchange) judgeStatus() (hint string, kind error) {
 	return "", objstore.ErrInvalid
 }
 
+// codeSpeaksTLS is our own: the answer to a plain request on a TLS port has no code.
+const codeSpeaksTLS = "TLSRequired"
+
 // kindOfCode is the table of S3 error codes, as AWS, MinIO and versitygw use them.
 // A nil kind: the code alone does not decide.
 func kindOfCode(op Op, code string) (hint string, kind error) {
@@ -134,9 +137,11 @@ func kindOfCode(op Op, code string) (hint string, kind error) {
 
 	case "RequestTimeTooSkewed":
 		return "this machine's clock and the store's differ by more than 15 minutes: set the clock", objstore.ErrDenied
-	case "AccessDenied", "SignatureDoesNotMatch", "InvalidAccessKeyId", "XAdminUserNotFound", "ExpiredToken",
-		"InvalidToken", "InvalidSecurity", "AccountProblem", "AllAccessDisabled", "InvalidObjectState", "AuthorizationQueryParametersError":
+	case "AccessDenied", "SignatureDoesNotMatch", "InvalidAccessKeyId", "XAdminUserNotFound",
+		"ExpiredToken", "InvalidToken", "InvalidSecurity", "AccountProblem", "AllAccessDisabled", "InvalidObjectState", "AuthorizationQueryParametersError":
 		return "check the credentials and what they may do in this bucket", objstore.ErrDenied
+	case codeSpeaksTLS:
+		return plainHint, objstore.ErrInvalid
 	case "AuthorizationHeaderMalformed", "PermanentRedirect", "IllegalLocationConstraintException":
 		return "check region and endpoint", objstore.ErrInvalid
 
@@ -164,20 +169,15 @@ func kindOfCode(op Op, code string) (hint string, kind error) {
 // judgeSilence is for a request that was begun and not answered.
 func (ex *Exchange) judgeSilence(err error) (kind, cause error) {
 	cause = withoutURL(err)
+	if ex.connected && ex.plain && hungUp(err) {
+		return ex.unknown(), hinted(cause, plainHint)
+	}
 	if ex.connected {
 		return ex.unknown(), cause
 	}
 	// No connection was had, so nothing can have arrived.
-	var (
-		cert *tls.CertificateVerificationError
-		auth x509.UnknownAuthorityError
-		rec  tls.RecordHeaderError
-	)
-	switch {
-	case errors.As(err, &cert), errors.As(err, &auth):
-		return objstore.ErrDenied, hinted(cause, "the store's certificate is not trusted: name its authority with ca=FILE")
-	case errors.As(err, &rec), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return objstore.ErrInvalid, hinted(cause, "the store does not speak TLS here: use tls=false or an http endpoint")
+	if text, kind := judgeHandshake(err); kind != nil {
+		return kind, hinted(cause, text)
 	}
 	return objstore.ErrUnavailable, cause
 }
@@ -186,6 +186,10 @@ func (ex *Exchange) judgeSilence(err error) (kind, cause error) {
 // had ended, or it could not get credentials. The drivers check arguments themselves,
 // so that nothing else is left.
 func (ex *Exchange) judgeUnsent(err error) (kind, cause error) {
+	var source *SourceError
+	if errors.As(err, &source) {
+		return source.Kind, source // the library's wrapping says nothing more
+	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return objstore.ErrUnavailable, err
 	}
