@@ -1,0 +1,141 @@
+package faultproxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+)
+
+// CutBody ends the answer's body after some bytes, and the connection with it.
+type CutBody struct {
+	After int64
+	// Chunked: the answer says no length. Otherwise it says the whole body's.
+	Chunked bool
+}
+
+func (f CutBody) strike(x *exchange) {
+	resp, err := x.send(x.r.Context(), x.r.Body)
+	if err != nil {
+		x.sever()
+		return
+	}
+	if f.Chunked {
+		resp.Header.Del("Content-Length")
+	}
+	x.head(resp)
+	_, _ = io.CopyN(x.w, resp.Body, f.After) // a shorter body is cut at its end
+	_ = resp.Body.Close()
+	x.cut()
+}
+
+// CutRequest sends the server the first bytes of the request's body under the whole
+// length and then ends that connection, and the client's.
+type CutRequest struct {
+	After int64
+}
+
+var errCut = errors.New("cut by the fault")
+
+func (f CutRequest) strike(x *exchange) {
+	body, err := x.hold()
+	if err == nil && len(body) > 0 {
+		part := bytes.NewReader(body[:min(f.After, int64(len(body)-1))])
+		resp, err := x.send(x.p.ctx, io.MultiReader(part, failing{errCut}))
+		if err == nil {
+			_ = resp.Body.Close() // the server refused before the cut
+		}
+	}
+	x.sever()
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// FlipBody flips one bit in the answer's body: that of byte At, counted around the end.
+type FlipBody struct {
+	At int
+}
+
+func (f FlipBody) strike(x *exchange) {
+	held, err := x.hold()
+	if err != nil {
+		x.sever()
+		return
+	}
+	resp, body, err := x.apply(held)
+	if err != nil {
+		x.sever()
+		return
+	}
+	flip(body, f.At)
+	x.answer(resp, body)
+}
+
+// FlipRequest flips one bit in the request's body on its way to the server.
+type FlipRequest struct {
+	At int
+}
+
+func (f FlipRequest) strike(x *exchange) {
+	body, err := x.hold()
+	if err != nil {
+		x.sever()
+		return
+	}
+	flip(body, f.At)
+	resp, err := x.send(x.p.ctx, bytes.NewReader(body))
+	if err != nil {
+		x.sever()
+		return
+	}
+	x.relay(resp)
+}
+
+func flip(b []byte, at int) {
+	if len(b) > 0 {
+		b[at%len(b)] ^= 1
+	}
+}
+
+// Trickle passes Bytes of the answer's body for each Tick. A closed Tick lets the rest
+// through.
+type Trickle struct {
+	Bytes int64
+	Tick  <-chan struct{}
+}
+
+func (f Trickle) strike(x *exchange) {
+	resp, err := x.send(x.r.Context(), x.r.Body)
+	if err != nil {
+		x.sever()
+		return
+	}
+	resp.Body = &trickling{ReadCloser: resp.Body, f: f, x: x}
+	x.relay(resp)
+}
+
+// trickling reads a body by ticks and flushes what the tick before brought.
+type trickling struct {
+	io.ReadCloser
+	f    Trickle
+	x    *exchange
+	left int64 // of this tick
+}
+
+func (t *trickling) Read(p []byte) (int, error) {
+	if t.left == 0 {
+		if err := http.NewResponseController(t.x.w).Flush(); err != nil {
+			return 0, err
+		}
+		if !t.x.await(t.f.Tick) {
+			return 0, context.Canceled
+		}
+		t.left = t.f.Bytes
+	}
+	n, err := t.ReadCloser.Read(p[:min(t.left, int64(len(p)))])
+	t.left -= int64(n)
+	return n, err
+}
