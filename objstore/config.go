@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// DefaultAttempts outlasts a throttling burst (50+100+200+400 ms of pauses at
-	// most) and still gives a caller with a deadline its answer.
+	// DefaultAttempts outlasts a short throttling burst (the brake's pauses are 100,
+	// 200, 400 and 800 ms and their jitter) and still gives a caller with a deadline
+	// its answer.
 	DefaultAttempts = 5
 	// DefaultBackoff is about one round trip to a bucket.
 	DefaultBackoff = 50 * time.Millisecond
@@ -19,6 +20,13 @@ const (
 	MaxBackoff = 2 * time.Second
 	// DefaultCallTimeout lets 16 MiB pass at 0.3 MiB/s.
 	DefaultCallTimeout = 60 * time.Second
+	// totalTimeouts is how many CallTimeouts a call may take with all its attempts and
+	// pauses: ten hold two attempts of the slowest kind, which take five each.
+	totalTimeouts = 10
+	// MaxRetryAfter is the longest pause that a store may ask for within a call. A
+	// longer one ends the call with the store's error: waiting belongs to the duty's
+	// schedule, which holds no lease, memory or connection meanwhile.
+	MaxRetryAfter = 30 * time.Second
 	// DefaultPartSize holds 160 GiB in the 10,000 parts an upload may have.
 	DefaultPartSize = 16 << 20
 	// DefaultConcurrency keeps an upload within (4+1) x 16 MiB of memory.
@@ -30,8 +38,12 @@ type Config struct {
 	Attempts    int           // tries per call
 	Backoff     time.Duration // first pause; doubled, with full jitter, up to MaxBackoff
 	CallTimeout time.Duration // deadline of one attempt, its body included; five times as long for copied parts and completes
-	PartSize    int64         // bytes of a written part of an upload
-	Concurrency int           // parts in flight per upload
+	// TotalTimeout is the deadline of one call with all its attempts, pauses and
+	// read-backs, so that it ends although its ctx has no deadline. A Writer's parts
+	// and its complete are calls of their own. Default: ten times CallTimeout, 10 min.
+	TotalTimeout time.Duration
+	PartSize     int64 // bytes of a written part of an upload
+	Concurrency  int   // parts in flight per upload
 
 	Nonce func() string                              // names one write; default a random UUID
 	Sleep func(context.Context, time.Duration) error // returns early, with its error, when ctx ends
@@ -46,6 +58,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.CallTimeout == 0 {
 		c.CallTimeout = DefaultCallTimeout
+	}
+	if c.TotalTimeout == 0 {
+		c.TotalTimeout = totalTimeouts * c.CallTimeout
 	}
 	if c.PartSize == 0 {
 		c.PartSize = DefaultPartSize
@@ -73,6 +88,9 @@ func (c Config) Validate() error {
 	}
 	if c.CallTimeout < 0 {
 		errs = append(errs, fmt.Errorf("call timeout %v: give a positive one", c.CallTimeout))
+	}
+	if c.TotalTimeout < c.CallTimeout {
+		errs = append(errs, fmt.Errorf("total timeout %v: give at least the call timeout, %v", c.TotalTimeout, c.CallTimeout))
 	}
 	if c.PartSize < 0 || c.PartSize > maxPart {
 		errs = append(errs, fmt.Errorf("part size %d: give 1 to %d", c.PartSize, int64(maxPart)))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 )
 
 // Delete removes any number of keys, in sets as large as the store takes. The
@@ -51,9 +52,13 @@ func (s *Store) deleteSet() int {
 
 // deleteSome deletes one set, retrying what failed, and enters every key's fate.
 func (s *Store) deleteSome(ctx context.Context, set []string, fate map[string]error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	for n := 0; ; n++ {
 		var results []DeleteResult
+		var began time.Time
 		err := s.attempt(ctx, OpDelete, set[0], func(ctx context.Context) (err error) {
+			began = time.Now()
 			results, err = s.driver.Delete(ctx, set)
 			return err
 		})
@@ -64,6 +69,7 @@ func (s *Store) deleteSome(ctx context.Context, set []string, fate map[string]er
 			}
 		}
 		var failed []string
+		var asked time.Duration
 		for _, key := range set {
 			kerr, ok := answered[key]
 			switch {
@@ -77,9 +83,11 @@ func (s *Store) deleteSome(ctx context.Context, set []string, fate map[string]er
 			fate[key] = kerr
 			if kerr != nil && again(OpDelete, kerr) {
 				failed = append(failed, key)
+				asked = max(asked, RetryAfter(kerr))
+				s.brake.heed(began, kerr) // a SlowDown may stand inside a 200
 			}
 		}
-		if len(failed) == 0 || n+1 >= s.cfg.Attempts || s.pause(ctx, n) != nil {
+		if len(failed) == 0 || n+1 >= s.cfg.Attempts || s.pause(ctx, n, asked) != nil {
 			return
 		}
 		set = failed

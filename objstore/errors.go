@@ -49,6 +49,9 @@ type Error struct {
 	Err  error // what the client or the system said; may be nil
 	// RetryAfter is how long the store asked to be left alone; 0: it did not ask.
 	RetryAfter time.Duration
+	// Throttled: the store refused because it is overloaded (SlowDown, 429, a 503 in
+	// its own words). It concerns every call of the Store, not only this one.
+	Throttled bool
 }
 
 func (e *Error) Error() string {
@@ -65,4 +68,31 @@ func (e *Error) Unwrap() []error {
 		return []error{e.Kind}
 	}
 	return []error{e.Kind, e.Err}
+}
+
+// RetryAfter is the longest time that a store asked to be left alone, anywhere in
+// err; 0: it did not ask. A schedule that takes a failed call up again waits for it.
+func RetryAfter(err error) time.Duration {
+	after, _ := asked(err)
+	return after
+}
+
+// asked reads what the store said of its load out of the whole tree of err: the
+// error that a caller gets may wrap the store's own.
+func asked(err error) (after time.Duration, throttled bool) {
+	if e, ok := err.(*Error); ok { //nolint:errorlint // each node is looked at
+		after, throttled = e.RetryAfter, e.Throttled
+	}
+	var causes []error
+	switch u := err.(type) { //nolint:errorlint // as above
+	case interface{ Unwrap() error }:
+		causes = []error{u.Unwrap()}
+	case interface{ Unwrap() []error }:
+		causes = u.Unwrap()
+	}
+	for _, cause := range causes {
+		a, t := asked(cause)
+		after, throttled = max(after, a), throttled || t
+	}
+	return after, throttled
 }

@@ -121,6 +121,8 @@ func (f *fill) run(ctx context.Context, first Range) error {
 	if err := CheckKey(f.key); err != nil {
 		return err
 	}
+	ctx, cancel := f.s.bounded(ctx)
+	defer cancel()
 	r, since := first, 0
 	for n := 0; ; n++ {
 		if f.size >= 0 {
@@ -138,11 +140,12 @@ func (f *fill) run(ctx context.Context, first Range) error {
 		if !again(OpGet, err) {
 			return err
 		}
-		if f.got-since >= progress {
+		asked := RetryAfter(err)
+		if f.got-since >= progress && asked == 0 {
 			since, n = f.got, -1
 			continue
 		}
-		if n+1 >= f.s.cfg.Attempts || f.s.pause(ctx, n) != nil {
+		if n+1 >= f.s.cfg.Attempts || f.s.pause(ctx, n, asked) != nil {
 			return err
 		}
 	}

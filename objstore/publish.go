@@ -31,6 +31,8 @@ type publication struct {
 // Complete differs in two answers: a conflict, or an upload that is gone while
 // the key is absent, are returned as they are: the caller starts a new upload.
 func (s *Store) publish(ctx context.Context, p publication) (Info, error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	var unknown error // the first attempt that may have been applied
 	for n := 0; ; n++ {
 		var info Info
@@ -53,7 +55,7 @@ func (s *Store) publish(ctx context.Context, p publication) (Info, error) {
 		} else if !p.retryable(err) {
 			return Info{}, p.verdict(err, unknown)
 		}
-		if n+1 >= s.cfg.Attempts || s.pause(ctx, n) != nil {
+		if n+1 >= s.cfg.Attempts || s.pause(ctx, n, RetryAfter(err)) != nil {
 			return Info{}, p.verdict(err, unknown)
 		}
 		if p.before == nil {
@@ -81,7 +83,7 @@ func (p publication) verdict(err, unknown error) error {
 	if unknown == nil || errors.Is(err, ErrAmbiguous) {
 		return err
 	}
-	return &Error{Op: string(p.op), Key: p.key, Kind: ErrAmbiguous, Err: fmt.Errorf(
+	return &Error{Op: string(p.op), Key: p.key, Kind: ErrAmbiguous, RetryAfter: RetryAfter(err), Err: fmt.Errorf(
 		"an earlier attempt (%w) may have been applied; then: %s: read the key before deciding", unknown, err.Error())}
 }
 
@@ -109,7 +111,7 @@ func (s *Store) readBack(ctx context.Context, p publication, cause, unknown erro
 		return Info{}, p.verdict(cause, unknown), true
 	}
 	// Neither error is wrapped: errors.Is must find "unknown" here and nothing else.
-	return Info{}, &Error{Op: string(p.op), Key: p.key, Kind: ErrAmbiguous, Err: fmt.Errorf(
+	return Info{}, &Error{Op: string(p.op), Key: p.key, Kind: ErrAmbiguous, RetryAfter: RetryAfter(err), Err: fmt.Errorf(
 		"%s; reading back: %s: read the key before deciding", cause.Error(), err.Error())}, true
 }
 

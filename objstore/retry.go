@@ -26,15 +26,20 @@ func (s *Store) attempt(ctx context.Context, op Op, key string, call func(contex
 	if err := ctx.Err(); err != nil {
 		return notStarted(ctx, op, key)
 	}
+	if err := s.unbraked(ctx, op, key); err != nil {
+		return err
+	}
 	t := s.stats.of(op)
 	t.requests.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, s.timeout(op))
 	defer cancel()
+	began := time.Now()
 	err := call(ctx)
 	if err == nil {
 		return nil
 	}
 	t.errors.Add(1)
+	s.brake.heed(began, err)
 	if known(err) {
 		return err
 	}
@@ -59,11 +64,19 @@ func notStarted(ctx context.Context, op Op, key string) error {
 	return &Error{Op: string(op), Key: key, Kind: ErrUnavailable, Err: context.Cause(ctx)}
 }
 
+// bounded gives a call of the Store its overall deadline. A call within a call (a
+// read-back) stays within the outer one's.
+func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.cfg.TotalTimeout, s.late)
+}
+
 // retry repeats an idempotent call while again(err) holds, pausing in between.
 func (s *Store) retry(ctx context.Context, op Op, key string, call func(context.Context) error) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	for n := 0; ; n++ {
 		err := s.attempt(ctx, op, key, call)
-		if err == nil || !again(op, err) || n+1 >= s.cfg.Attempts || s.pause(ctx, n) != nil {
+		if err == nil || !again(op, err) || n+1 >= s.cfg.Attempts || s.pause(ctx, n, RetryAfter(err)) != nil {
 			return err
 		}
 	}
@@ -83,16 +96,28 @@ func again(op Op, err error) bool {
 	return false
 }
 
+// errAsked ends a loop whose store asked for more time than the loop may take.
+var errAsked = errors.New("the store asks for a longer pause than a call may make")
+
 // pause sleeps before attempt n+1: full jitter over a doubling window, so that
-// clients throttled together do not come back together.
-func (s *Store) pause(ctx context.Context, n int) error {
-	window := min(s.cfg.Backoff<<min(n, 10), MaxBackoff)
-	if window <= 0 {
-		return ctx.Err()
+// clients throttled together do not come back together, behind what the store asked
+// for. Its error ends the loop.
+func (s *Store) pause(ctx context.Context, n int, asked time.Duration) error {
+	if asked > MaxRetryAfter {
+		return errAsked
 	}
-	d := time.Duration(rand.Int64N(int64(window) + 1))
+	window := min(s.cfg.Backoff<<min(n, 10), MaxBackoff)
+	d := asked + jitter(window)
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
 		return context.DeadlineExceeded // the pause would outlast the caller
 	}
 	return s.cfg.Sleep(ctx, d)
+}
+
+// jitter is a random part of a window, all of it included.
+func jitter(window time.Duration) time.Duration {
+	if window <= 0 {
+		return 0
+	}
+	return time.Duration(rand.Int64N(int64(window) + 1))
 }

@@ -1,6 +1,7 @@
 package objstore
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 )
@@ -29,13 +30,16 @@ import (
 //	join.go    Writer.CopyRange: server-side ranges among written bytes
 //	commit.go  Writer.Commit and Writer.Abort: how an upload ends
 //	abort.go   Abort: an upload whose Writer is gone
-//	retry.go   the loop
+//	retry.go   the loop, and how long a call may take
+//	brake.go   what all calls wait for when the store is overloaded
 //	stats.go   counters by operation
 type Store struct {
 	driver Driver
 	cfg    Config
 	stats  stats
 	caps   atomic.Pointer[Capabilities] // nil: the driver's own word
+	brake  brake
+	late   error // why a call's overall deadline ended it
 }
 
 // MetaNonce is the metadata name of the writer's nonce.
@@ -51,7 +55,10 @@ func New(driver Driver, cfg Config) (*Store, error) {
 		return nil, &Error{Op: "open", Key: driver.Name(), Kind: ErrInvalid, Err: fmt.Errorf(
 			"part size %d is below the store's minimum of %d: raise Config.PartSize", cfg.PartSize, least)}
 	}
-	return &Store{driver: driver, cfg: cfg}, nil
+	return &Store{
+		driver: driver, cfg: cfg, brake: brake{backoff: cfg.Backoff},
+		late: fmt.Errorf("the call took longer than Config.TotalTimeout, %v: %w", cfg.TotalTimeout, context.DeadlineExceeded),
+	}, nil
 }
 
 // Driver gives conformance suites and doctor the bare driver.

@@ -108,7 +108,7 @@ func keyError(full, code, message string, space Space) error {
 		kind = objstore.ErrAmbiguous
 	}
 	return &objstore.Error{
-		Op: string(Delete), Key: space.Strip(full), Kind: kind,
+		Op: string(Delete), Key: space.Strip(full), Kind: kind, Throttled: loadCode(code),
 		Err: &Answer{Status: http.StatusOK, Code: code, Message: message, Hint: hint},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/strandline/strandline/objstore"
 )
@@ -22,7 +23,11 @@ func Verdict(ex *Exchange, key string, err error) error {
 		return nil
 	}
 	kind, cause := ex.judge(err)
-	return &objstore.Error{Op: string(ex.Op), Key: key, Kind: kind, Err: cause}
+	e := &objstore.Error{Op: string(ex.Op), Key: key, Kind: kind, Err: cause}
+	if ex.status >= http.StatusBadRequest || ex.code != "" {
+		e.RetryAfter, e.Throttled = RetryAfter(ex.header, time.Now()), ex.overloaded()
+	}
+	return e
 }
 
 // Unproven is the verdict on an answer of success that lacks what proves it, such
@@ -88,6 +93,9 @@ func (ex *Exchange) judgeStatus() (hint string, kind error) {
 	}
 	switch ex.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
+		if hint := ex.skewed(time.Now()); hint != "" {
+			return hint, objstore.ErrDenied
+		}
 		return "check the credentials and what they may do in this bucket", objstore.ErrDenied
 	case http.StatusConflict:
 		return "", objstore.ErrConflict
@@ -123,6 +131,9 @@ const codeSpeaksTLS = "TLSRequired"
 // kindOfCode is the table of S3 error codes, as AWS, MinIO and versitygw use them.
 // A nil kind: the code alone does not decide.
 func kindOfCode(op Op, code string) (hint string, kind error) {
+	if loadCode(code) {
+		return "", objstore.ErrUnavailable
+	}
 	switch code {
 	case "NoSuchKey":
 		return "", objstore.ErrNotFound
@@ -146,8 +157,7 @@ func kindOfCode(op Op, code string) (hint string, kind error) {
 		return "check region and endpoint", objstore.ErrInvalid
 
 	// Refused by the store, in its own words: nothing was applied.
-	case "SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "Throttling", "ThrottlingException",
-		"RequestLimitExceeded", "RequestThrottled", "TooManyRequests", "Busy", "RequestTimeout", "XMinioServerNotInitialized":
+	case "RequestTimeout", "XMinioServerNotInitialized":
 		return "", objstore.ErrUnavailable
 	// The bytes changed or were cut on the way; the store did not take them.
 	case "BadDigest", "InvalidDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch", "IncompleteBody":
