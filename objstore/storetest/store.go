@@ -16,6 +16,16 @@ import (
 // lost responses, refusals, cut bodies and partial failures, all injected on the
 // way to the real driver. open is as for Run.
 func RunStore(t *testing.T, open func(t *testing.T) objstore.Driver) {
+	RunStoreOver(t, func(t *testing.T) (objstore.Driver, objstore.Driver) {
+		d := open(t)
+		return d, d
+	})
+}
+
+// RunStoreOver is RunStore with two ways to one bucket: Stores are put over the one,
+// which may be faulty as far as a Store absorbs it, and what they did is seen by the
+// other.
+func RunStoreOver(t *testing.T, open func(t *testing.T) (over, steady objstore.Driver)) {
 	for _, c := range []testCase{
 		{"TestK31", storeK31},
 		{"TestK32", storeK32},
@@ -28,14 +38,19 @@ func RunStore(t *testing.T, open func(t *testing.T) objstore.Driver) {
 		{"WriterLost", storeWriterLost},
 		{"WriterCopies", storeWriterCopies},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.run(newEnv(t, open(t))) })
+		t.Run(c.name, func(t *testing.T) {
+			over, steady := open(t)
+			e := newEnv(t, steady)
+			e.over = over
+			c.run(e)
+		})
 	}
 }
 
 // store is a Store with faults before the driver, and without pauses.
 func (e *env) store(pick func(faultstore.Call) faultstore.Fault) (*objstore.Store, *faultstore.Driver) {
 	e.Helper()
-	d := faultstore.Wrap(e.d, pick)
+	d := faultstore.Wrap(e.over, pick)
 	s, err := objstore.New(d, objstore.Config{
 		PartSize: int64(e.partSize()), Concurrency: 2,
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },

@@ -32,12 +32,13 @@ type testCase struct {
 type env struct {
 	*testing.T
 	d      objstore.Driver
+	over   objstore.Driver // what Stores are put over; d but for RunStoreOver
 	caps   objstore.Capabilities
 	prefix string
 }
 
 func newEnv(t *testing.T, d objstore.Driver) *env {
-	return &env{T: t, d: d, caps: d.Capabilities(), prefix: "t-" + uuid.NewString()[:8] + "/"}
+	return &env{T: t, d: d, over: d, caps: d.Capabilities(), prefix: "t-" + uuid.NewString()[:8] + "/"}
 }
 
 func (e *env) ctx() context.Context   { return e.Context() }
