@@ -34,6 +34,10 @@ type UploadOptions struct {
 // ranges that are copied server-side follow each other in call order. The object
 // is published by Commit, create-once, or not at all.
 //
+// On a store that does not honour a completing request's condition
+// (Capabilities.ConditionalComplete) only what fits one part is written, by one
+// conditional PUT; more is ErrUnsupported, and no upload is begun.
+//
 // Memory is bounded by (Concurrency+1) x PartSize. A Writer is used by one
 // goroutine. Every Writer ends in Commit or Abort.
 type Writer struct {
@@ -43,7 +47,12 @@ type Writer struct {
 	opts  UploadOptions
 	nonce string
 
-	cur  []byte      // bytes not sent yet, at most PartSize
+	// caps and part are fixed when the Writer begins: a plan that changes between two
+	// parts fits neither rule.
+	caps Capabilities
+	part int64 // Config.PartSize, or the store's least part if that is larger
+
+	cur  []byte      // bytes not sent yet, at most part
 	free chan []byte // spent buffers, for reuse
 	id   string      // empty until the upload is created
 	next int         // number of the next part
@@ -61,7 +70,8 @@ type Writer struct {
 
 // NewWriter begins an object; nothing is sent before the first full part.
 func (s *Store) NewWriter(ctx context.Context, key string, opts UploadOptions) *Writer {
-	w := &Writer{s: s, ctx: ctx, key: key, opts: opts, nonce: s.cfg.Nonce(), next: 1, err: CheckKey(key)}
+	w := &Writer{s: s, ctx: ctx, key: key, opts: opts, nonce: s.cfg.Nonce(), next: 1, err: CheckKey(key), caps: s.Capabilities()}
+	w.part = max(s.cfg.PartSize, w.caps.MinPart) // doctor may have found a larger minimum than the driver told
 	w.free = make(chan []byte, s.cfg.Concurrency)
 	w.parts, w.partCtx = errgroup.WithContext(ctx)
 	w.parts.SetLimit(s.cfg.Concurrency)
@@ -85,7 +95,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		if err := w.room(); err != nil {
 			return n, err
 		}
-		k := min(len(p)-n, int(w.s.cfg.PartSize)-len(w.cur))
+		k := min(len(p)-n, int(w.part)-len(w.cur))
 		w.grow(k)
 		w.cur = append(w.cur, p[n:n+k]...)
 		n += k
@@ -110,13 +120,13 @@ func (w *Writer) usable() error {
 
 // room makes sure that cur can take a byte, sending it if it is full.
 func (w *Writer) room() error {
-	if int64(len(w.cur)) < w.s.cfg.PartSize {
+	if int64(len(w.cur)) < w.part {
 		return nil
 	}
 	return w.flush()
 }
 
-// grow gives cur space for k more bytes, by doubling and never beyond PartSize.
+// grow gives cur space for k more bytes, by doubling and never beyond a part.
 func (w *Writer) grow(k int) {
 	need := len(w.cur) + k
 	if need <= cap(w.cur) {
@@ -132,7 +142,7 @@ func (w *Writer) grow(k int) {
 		default:
 		}
 	}
-	size := int(w.s.cfg.PartSize)
+	size := int(w.part)
 	if w.id == "" { // small objects, most of all, never fill a part
 		size = min(max(need, 2*cap(w.cur), 64<<10), size)
 	}
@@ -182,6 +192,10 @@ func (w *Writer) number() (int, error) {
 }
 
 func (w *Writer) create() error {
+	if !w.caps.ConditionalComplete {
+		return &Error{Op: "upload", Key: w.key, Kind: ErrUnsupported, Err: fmt.Errorf(
+			"the store does not honour a condition on completing an upload, so that more than one part (%d bytes) could overwrite another's object: write smaller objects, raise Config.PartSize, or use a store that passes doctor", w.part)}
+	}
 	var id string
 	// A lost answer leaves an upload that nobody recorded; it holds no parts, and
 	// the sweep of unfinished uploads finds it where the store lists them.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -52,7 +53,13 @@ func TestCopyRangePlan(t *testing.T) {
 		{"small part between", memstore.Options{MinPart: least}, []int64{c(60), w(3), c(100)}, "01:c60 02:p50 03:c53"},
 		{"small source", memstore.Options{MinPart: least, MinCopy: 1000}, []int64{c(300)}, "01:p100 02:p100 03:p100"},
 		{"source just large enough", memstore.Options{MinPart: least, MinCopy: 999}, []int64{c(300)}, "01:c300"},
-		{"equal parts", memstore.Options{MinPart: least, EqualParts: true}, []int64{w(20), c(300)}, "01:p100 02:p100 03:p100 04:p20"},
+		{"equal parts", memstore.Options{MinPart: least, EqualParts: true}, []int64{w(20), c(300)}, "01:p100 02:c100 03:c100 04:p20"},
+		{"equal, straight", memstore.Options{EqualParts: true}, []int64{c(300), c(100)}, "01:c100 02:c100 03:c100 04:c100"},
+		{"equal, a byte short of a part", memstore.Options{EqualParts: true}, []int64{w(1), c(198), w(1)}, "01:p100 02:p100"},
+		{"equal, just a part behind the head", memstore.Options{EqualParts: true}, []int64{w(1), c(199), w(1)}, "01:p100 02:c100 03:p1"},
+		{"equal, a full part before", memstore.Options{EqualParts: true}, []int64{w(100), c(250), c(250)}, "01:p100 02:c100 03:c100 04:p100 05:c100 06:c100"},
+		{"equal, small source", memstore.Options{EqualParts: true, MinCopy: 1000}, []int64{w(20), c(300)}, "01:p100 02:p100 03:p100 04:p20"},
+		{"equal, ranges below a part", memstore.Options{EqualParts: true}, []int64{c(99), c(99), c(99)}, "01:p100 02:p100 03:p97"},
 		{"nothing to copy", memstore.Options{MinPart: least}, []int64{w(20), c(0)}, "plain"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -81,7 +88,13 @@ func TestCopyRangePlan(t *testing.T) {
 			wantBytes(t, m, "dst", want)
 			close(d.log)
 			got := "plain"
+			var through, copied int64
 			for p := range d.log {
+				if n, _ := strconv.ParseInt(p[4:], 10, 64); p[3] == 'c' {
+					copied += n
+				} else {
+					through += n
+				}
 				if got == "plain" {
 					got = p
 				} else {
@@ -90,6 +103,12 @@ func TestCopyRangePlan(t *testing.T) {
 			}
 			if got != test.want {
 				t.Errorf("parts %s, want %s", got, test.want)
+			}
+			if got == "plain" {
+				through = int64(len(want))
+			}
+			if a, b := wr.Moved(); a != through || b != copied || wr.Size() != int64(len(want)) {
+				t.Errorf("moved %d and %d of %d, the parts say %d and %d", a, b, wr.Size(), through, copied)
 			}
 			noUploads(t, m)
 		})

@@ -19,6 +19,9 @@ func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, lim
 	if limit <= 0 || limit > 1000 {
 		return objstore.Page{}, fail(objstore.OpList, prefix, objstore.ErrInvalid, "a page of %d: give 1 to 1,000", limit)
 	}
+	if err := d.checkPrefix(objstore.OpList, prefix); err != nil {
+		return objstore.Page{}, err
+	}
 	if token == "" {
 		token = "e"
 	}
@@ -40,6 +43,14 @@ func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, lim
 		page.Objects = append(page.Objects, info)
 	}
 	return page, nil
+}
+
+// checkPrefix holds listings to whole directories, where the store knows no others.
+func (d *Driver) checkPrefix(op objstore.Op, prefix string) error {
+	if d.opts.DirectoryPrefix && prefix != "" && !strings.HasSuffix(prefix, "/") {
+		return fail(op, prefix, objstore.ErrInvalid, "a prefix ends in \"/\" here: list the directory and filter")
+	}
+	return nil
 }
 
 // keysFrom lists the keys under prefix that follow last in the store's order.

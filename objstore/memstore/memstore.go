@@ -26,6 +26,14 @@ type Options struct {
 	EqualParts bool
 	MaxDelete  int // keys per Delete; default 1,000
 
+	// BlindComplete completes uploads without looking at their condition, as some
+	// stores do (K34): the referee sees what that overwrites.
+	BlindComplete bool
+	// AbortsLosers drops an upload whose condition did not hold, as R2 does.
+	AbortsLosers bool
+	// DirectoryPrefix refuses to list by a prefix that does not end in "/" (S3 Express).
+	DirectoryPrefix bool
+
 	PageSize   int    // most keys in a page; default 1,000
 	EmptyPages bool   // an empty page with a Next before each page
 	Shuffle    uint64 // not 0: listings in an order drawn from this seed (S3 Express)
@@ -86,8 +94,8 @@ func New(opts Options) *Driver {
 // Capabilities are what Options made them.
 func (d *Driver) Capabilities() objstore.Capabilities {
 	return objstore.Capabilities{
-		OrderedList: d.opts.Shuffle == 0, StartAfter: d.opts.Shuffle == 0, RangeCopy: true, ConditionalComplete: true,
-		MinCopy: d.opts.MinCopy, MinPart: d.opts.MinPart, EqualParts: d.opts.EqualParts,
+		OrderedList: d.opts.Shuffle == 0, StartAfter: d.opts.Shuffle == 0, DirectoryPrefix: d.opts.DirectoryPrefix,
+		RangeCopy: true, ConditionalComplete: !d.opts.BlindComplete, MinCopy: d.opts.MinCopy, MinPart: d.opts.MinPart, EqualParts: d.opts.EqualParts,
 		ListUploads: true, MaxDeleteSet: d.opts.MaxDelete,
 	}
 }

@@ -106,8 +106,11 @@ func (d *Driver) Complete(ctx context.Context, key, id string, parts []objstore.
 	if err != nil {
 		return objstore.Info{}, fail(objstore.OpComplete, key, objstore.ErrInvalid, "%w", err)
 	}
+	if d.opts.BlindComplete {
+		opts = objstore.PutOptions{}
+	}
 	info, err := d.publish(objstore.OpComplete, key, body, u.meta, opts)
-	if err == nil {
+	if err == nil || d.opts.AbortsLosers {
 		delete(d.uploads, id)
 	}
 	return info, err
@@ -153,6 +156,9 @@ func (d *Driver) Abort(ctx context.Context, key, id string) error {
 func (d *Driver) ListUploads(ctx context.Context, prefix string) ([]objstore.Upload, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fail(objstore.OpListUploads, prefix, objstore.ErrUnavailable, "%w", err)
+	}
+	if err := d.checkPrefix(objstore.OpListUploads, prefix); err != nil {
+		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

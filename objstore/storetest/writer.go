@@ -114,7 +114,7 @@ func storeWriterCopies(e *env) {
 	if w.Size() != int64(len(want)) || through+copied != w.Size() {
 		e.Errorf("size %d, moved %d and %d; want %d", w.Size(), through, copied, len(want))
 	}
-	if e.canCopy() != (copied > 0) {
+	if e.caps.RangeCopy != (copied > 0) {
 		e.Errorf("%d bytes copied within the store", copied)
 	}
 	if got := s.Counters().BytesCopied; got != copied {
