@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/strandline/strandline/objstore/internal/s3wire"
 )
 
 const defaultRegion = "us-east-1"
@@ -18,18 +18,18 @@ type Config struct {
 	Bucket   string
 	Prefix   string // keys stand under it; without slashes around it
 
-	// AccessKey and SecretKey are taken as they are. Both empty: the environment
-	// (AWS_*, then MINIO_*), the shared credentials file, then the instance's role.
-	AccessKey, SecretKey string
+	// AccessKey, SecretKey and, for temporary ones, SessionToken are taken as they are.
+	// All empty: the first of the ways in credentials.go that is set up here.
+	AccessKey, SecretKey, SessionToken string
 
-	TLS         bool   // ParseURL sets it unless the URL says tls=false
-	PathStyle   bool   // buckets as paths; otherwise decided by the endpoint's name
-	CAFile      string // PEM certificates to trust beside the system's
-	Concurrency int    // connections kept ready; 0: s3wire.DefaultConcurrency
+	TLS       bool          // ParseURL sets it unless the URL says tls=false
+	PathStyle bool          // buckets as paths; otherwise decided by the endpoint's name
+	CAFile    string        // PEM certificates to trust beside the system's; "": those of AWS_CA_BUNDLE, if set
+	Limits    s3wire.Limits // what the store cannot do or take
 }
 
-// ParseURL reads minio://host:port/bucket/prefix?tls=&region=&ca=. TLS is on unless
-// tls=false. Credentials have no place in a URL and are refused there.
+// ParseURL reads minio://host:port/bucket/prefix?tls=&region=&ca=&parts=equal&range-copy=false&concurrency=N.
+// TLS is on unless tls=false. Credentials have no place in a URL and are refused there.
 func ParseURL(s string) (Config, error) {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -40,31 +40,40 @@ func ParseURL(s string) (Config, error) {
 		return Config{}, fmt.Errorf("store URL: it holds credentials: put them into MINIO_ROOT_USER and MINIO_ROOT_PASSWORD, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
 	if u.Scheme != "minio" || u.Host == "" {
-		return Config{}, fmt.Errorf("store URL %s: want minio://HOST:PORT/BUCKET/PREFIX?tls=", s)
+		return Config{}, fmt.Errorf("store URL %s: want minio://HOST:PORT/BUCKET/PREFIX?tls=", s3wire.Shown(s))
 	}
 	cfg := Config{Endpoint: u.Host, TLS: true, PathStyle: true}
 	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
 	cfg.Bucket, cfg.Prefix = bucket, prefix
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return Config{}, fmt.Errorf("store URL %s: %w", s, err)
+		return Config{}, fmt.Errorf("store URL %s: %w", s3wire.Shown(s), err)
 	}
 	for name, values := range query {
-		value := values[len(values)-1]
-		switch name {
-		case "tls":
-			if cfg.TLS, err = strconv.ParseBool(value); err != nil {
-				return Config{}, fmt.Errorf("store URL %s: tls=%s: want true or false", s, value)
-			}
-		case "region":
-			cfg.Region = value
-		case "ca":
-			cfg.CAFile = value
-		default:
-			return Config{}, fmt.Errorf("store URL %s: unknown option %q: tls, region and ca are known", s, name)
+		if err := cfg.option(name, values[len(values)-1]); err != nil {
+			return Config{}, fmt.Errorf("store URL %s: %w", s3wire.Shown(s), err)
 		}
 	}
 	return cfg, cfg.validate()
+}
+
+func (c *Config) option(name, value string) (err error) {
+	switch name {
+	case "tls":
+		if c.TLS, err = strconv.ParseBool(value); err != nil {
+			return fmt.Errorf("tls=%s: want true or false", value)
+		}
+	case "region":
+		c.Region = value
+	case "ca":
+		c.CAFile = value
+	default:
+		if known, err := c.Limits.Option(name, value); known {
+			return err
+		}
+		return fmt.Errorf("unknown option %q: tls, region, ca, %s are known", name, s3wire.LimitOptions)
+	}
+	return nil
 }
 
 func (c Config) validate() error {
@@ -76,26 +85,27 @@ func (c Config) validate() error {
 	case (c.AccessKey == "") != (c.SecretKey == ""):
 		return fmt.Errorf("access key and secret key come together or not at all")
 	}
-	return nil
+	return c.Limits.Validate()
 }
 
-func (c Config) credentials() *credentials.Credentials {
-	if c.AccessKey != "" {
-		return credentials.NewStaticV4(c.AccessKey, c.SecretKey, "")
+// endpoint is the base URL of the store.
+func (c Config) endpoint() string {
+	if c.TLS {
+		return "https://" + c.Endpoint
 	}
-	return credentials.NewChainCredentials([]credentials.Provider{
-		&credentials.EnvAWS{},
-		&credentials.EnvMinio{},
-		&credentials.FileAWSCredentials{},
-		&credentials.IAM{},
-	})
+	return "http://" + c.Endpoint
 }
 
 // name is the store's URL for messages.
 func (c Config) name(path string) string {
-	s := "minio://" + c.Endpoint + "/" + path
+	var query []string
 	if !c.TLS {
-		s += "?tls=false"
+		query = append(query, "tls=false")
+	}
+	query = append(query, c.Limits.Query()...)
+	s := "minio://" + c.Endpoint + "/" + path
+	if len(query) > 0 {
+		s += "?" + strings.Join(query, "&")
 	}
 	return s
 }

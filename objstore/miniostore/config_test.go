@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/strandline/strandline/objstore/internal/s3wire"
 )
 
 func TestParseURL(t *testing.T) {
@@ -14,7 +14,11 @@ func TestParseURL(t *testing.T) {
 		"minio://h:9000/b/p/q?tls=false":           {Endpoint: "h:9000", Bucket: "b", Prefix: "p/q", PathStyle: true},
 		"minio://[::1]:9000/b/?tls=true&region=eu": {Endpoint: "[::1]:9000", Bucket: "b", Region: "eu", TLS: true, PathStyle: true},
 		"minio://h/b?ca=%2Fetc%2Fca.pem&tls=1":     {Endpoint: "h", Bucket: "b", CAFile: "/etc/ca.pem", TLS: true, PathStyle: true},
-		"minio://127.0.0.1:9000/bucket/one?tls=0":  {Endpoint: "127.0.0.1:9000", Bucket: "bucket", Prefix: "one", PathStyle: true},
+		"minio://h/b?parts=equal&range-copy=false&concurrency=8": {
+			Endpoint: "h", Bucket: "b", TLS: true, PathStyle: true, Limits: s3wire.Limits{EqualParts: true, NoRangeCopy: true, Concurrency: 8},
+		},
+		"minio://h/b?parts=any&range-copy=true":   {Endpoint: "h", Bucket: "b", TLS: true, PathStyle: true},
+		"minio://127.0.0.1:9000/bucket/one?tls=0": {Endpoint: "127.0.0.1:9000", Bucket: "bucket", Prefix: "one", PathStyle: true},
 	} {
 		got, err := ParseURL(in)
 		if err != nil || got != want {
@@ -30,6 +34,12 @@ func TestParseURL(t *testing.T) {
 		"minio://key:hidden1@h/b":     "credentials",
 		"minio://key:hidden1@h:bad/b": "not readable",
 		"minio://h/b?tls=%zz":         "escape",
+		"minio:key:hidden1@h/b":       "want minio://",
+		"minio://h/b?secret=hidden1":  "unknown option",
+		"minio://h/b?parts=few":       "equal or any",
+		"minio://h/b?range-copy=no1":  "true or false",
+		"minio://h/b?concurrency=1":   "want 2 to",
+		"minio://h/b?concurrency=9e9": "want 2 to",
 	} {
 		_, err := ParseURL(in)
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "hidden1") {
@@ -38,22 +48,25 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
-// TestCredentialChain: the environment's keys are used, and shown nowhere.
-func TestCredentialChain(t *testing.T) {
+// TestName: the name opens the same store, and shows no credentials.
+func TestName(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDENV")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret-of-env")
-	d, err := dial(Config{Endpoint: "127.0.0.1:1", Bucket: "bucket", Prefix: "/p/"})
+	cfg := Config{Endpoint: "127.0.0.1:1", Bucket: "bucket", Prefix: "p", PathStyle: true, Limits: s3wire.Limits{EqualParts: true, NoRangeCopy: true, Concurrency: 8}}
+	d, err := dial(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := d.Name(); got != "minio://127.0.0.1:1/bucket/p?tls=false" {
+	if got := d.Name(); got != "minio://127.0.0.1:1/bucket/p?tls=false&parts=equal&range-copy=false&concurrency=8" {
 		t.Errorf("name %s", got)
 	}
-	v, err := Config{}.credentials().GetWithContext(&credentials.CredContext{})
-	if err != nil || v.AccessKeyID != "AKIDENV" || v.SecretAccessKey != "secret-of-env" {
-		t.Errorf("credentials of %s: %v", v.AccessKeyID, err)
+	if again, err := ParseURL(d.Name()); err != nil || again != cfg {
+		t.Errorf("the name opens %+v %v, want %+v", again, err, cfg)
 	}
-	_, err = Open(context.Background(), Config{Endpoint: "127.0.0.1:1", Bucket: "bucket"})
+	if c := d.Capabilities(); !c.EqualParts || c.RangeCopy || !c.OrderedList {
+		t.Errorf("what the URL declares is not in %+v", c)
+	}
+	_, err = Open(context.Background(), cfg)
 	if err == nil || strings.Contains(err.Error(), "AKIDENV") || strings.Contains(err.Error(), "secret-of-env") {
 		t.Errorf("got %v", err)
 	}

@@ -16,6 +16,7 @@ type Driver struct {
 	core      *minio.Core
 	transport *s3wire.Transport
 	space     s3wire.Space
+	limits    s3wire.Limits
 	name      string
 }
 
@@ -24,7 +25,7 @@ var _ objstore.Driver = (*Driver)(nil)
 // Open reaches the store and lists one key: wrong credentials, a missing bucket and a
 // wrong clock show here, where a read of a key might take them for "not found".
 func Open(ctx context.Context, cfg Config) (*Driver, error) {
-	d, err := dial(cfg)
+	d, err := dial(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -34,11 +35,10 @@ func Open(ctx context.Context, cfg Config) (*Driver, error) {
 	return d, nil
 }
 
-// dial makes the driver without a request.
-func dial(cfg Config) (*Driver, error) {
-	invalid := func(err error) error {
-		return &objstore.Error{Op: "open", Key: "minio", Kind: objstore.ErrInvalid, Err: err}
-	}
+// dial makes the driver without a request to the store. Credentials are fetched: without
+// any, minio-go would go on as nobody.
+func dial(ctx context.Context, cfg Config) (*Driver, error) {
+	invalid := func(err error) error { return openError(objstore.ErrInvalid, err) }
 	if err := cfg.validate(); err != nil {
 		return nil, invalid(err)
 	}
@@ -46,7 +46,13 @@ func dial(cfg Config) (*Driver, error) {
 	if err != nil {
 		return nil, invalid(err)
 	}
-	transport, err := s3wire.NewTransport(s3wire.Options{Concurrency: cfg.Concurrency, CAFile: cfg.CAFile})
+	source, err := newSource(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := s3wire.NewTransport(s3wire.Options{
+		Concurrency: cfg.Limits.Concurrency, CAFile: cfg.CAFile, Renew: source.renew,
+	})
 	if err != nil {
 		return nil, invalid(err)
 	}
@@ -58,7 +64,7 @@ func dial(cfg Config) (*Driver, error) {
 		lookup = minio.BucketLookupPath
 	}
 	core, err := minio.NewCore(cfg.Endpoint, &minio.Options{
-		Creds:        cfg.credentials(),
+		Creds:        source.credentials,
 		Secure:       cfg.TLS,
 		Transport:    transport,
 		Region:       region,
@@ -68,12 +74,16 @@ func dial(cfg Config) (*Driver, error) {
 	if err != nil {
 		return nil, invalid(err)
 	}
-	return &Driver{core: core, transport: transport, space: space, name: cfg.name(space.Path())}, nil
+	return &Driver{core: core, transport: transport, space: space, limits: cfg.Limits, name: cfg.name(space.Path())}, nil
 }
 
-// Capabilities of the store, as far as its answers told.
+func openError(kind, err error) error {
+	return &objstore.Error{Op: "open", Key: "minio", Kind: kind, Err: err}
+}
+
+// Capabilities of the store, as far as its answers and its URL told.
 func (d *Driver) Capabilities() objstore.Capabilities {
-	return s3wire.Capabilities(d.transport.Server())
+	return d.limits.Apply(s3wire.Capabilities(d.transport.Server()))
 }
 
 // Name is the store's URL without credentials.

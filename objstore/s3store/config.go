@@ -1,16 +1,13 @@
 package s3store
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/strandline/strandline/objstore/internal/s3wire"
 )
 
 const defaultRegion = "us-east-1"
@@ -24,19 +21,20 @@ type Config struct {
 	Bucket   string
 	Prefix   string // keys stand under it; without slashes around it
 
-	// AccessKey and SecretKey are taken as they are. Both empty: the SDK's chain
-	// (environment, shared files, SSO, container, instance).
-	AccessKey, SecretKey string
+	// AccessKey, SecretKey and, for temporary ones, SessionToken are taken as they are.
+	// All empty: the SDK's chain (environment, web identity, shared files, SSO, container,
+	// instance).
+	AccessKey, SecretKey, SessionToken string
 
-	PathStyle   bool   // buckets as paths instead of host names
-	CAFile      string // PEM certificates to trust beside the system's
-	Concurrency int    // connections kept ready; 0: s3wire.DefaultConcurrency
+	PathStyle bool          // buckets as paths instead of host names
+	CAFile    string        // PEM certificates to trust beside the system's; "": those of AWS_CA_BUNDLE, if set
+	Limits    s3wire.Limits // what the store cannot do or take
 }
 
 const usage = "want s3://BUCKET/PREFIX?region=&endpoint=&path-style="
 
-// ParseURL reads s3://bucket/prefix?region=&endpoint=&path-style=&ca=. Credentials have
-// no place in a URL and are refused there.
+// ParseURL reads s3://bucket/prefix?region=&endpoint=&path-style=&ca=&parts=equal&range-copy=false&concurrency=N.
+// Credentials have no place in a URL and are refused there.
 func ParseURL(s string) (Config, error) {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -47,31 +45,40 @@ func ParseURL(s string) (Config, error) {
 		return Config{}, fmt.Errorf("store URL: it holds credentials: put them into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
 	if u.Scheme != "s3" || u.Host == "" {
-		return Config{}, fmt.Errorf("store URL %s: %s", s, usage)
+		return Config{}, fmt.Errorf("store URL %s: %s", s3wire.Shown(s), usage)
 	}
 	cfg := Config{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/")}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return Config{}, fmt.Errorf("store URL %s: %w", s, err)
+		return Config{}, fmt.Errorf("store URL %s: %w", s3wire.Shown(s), err)
 	}
 	for name, values := range query {
-		value := values[len(values)-1]
-		switch name {
-		case "region":
-			cfg.Region = value
-		case "endpoint":
-			cfg.Endpoint = value
-		case "path-style":
-			if cfg.PathStyle, err = strconv.ParseBool(value); err != nil {
-				return Config{}, fmt.Errorf("store URL %s: path-style=%s: want true or false", s, value)
-			}
-		case "ca":
-			cfg.CAFile = value
-		default:
-			return Config{}, fmt.Errorf("store URL %s: unknown option %q: region, endpoint, path-style and ca are known", s, name)
+		if err := cfg.option(name, values[len(values)-1]); err != nil {
+			return Config{}, fmt.Errorf("store URL %s: %w", s3wire.Shown(s), err)
 		}
 	}
 	return cfg, cfg.validate()
+}
+
+func (c *Config) option(name, value string) (err error) {
+	switch name {
+	case "region":
+		c.Region = value
+	case "endpoint":
+		c.Endpoint = value
+	case "path-style":
+		if c.PathStyle, err = strconv.ParseBool(value); err != nil {
+			return fmt.Errorf("path-style=%s: want true or false", value)
+		}
+	case "ca":
+		c.CAFile = value
+	default:
+		if known, err := c.Limits.Option(name, value); known {
+			return err
+		}
+		return fmt.Errorf("unknown option %q: region, endpoint, path-style, ca, %s are known", name, s3wire.LimitOptions)
+	}
+	return nil
 }
 
 func (c Config) validate() error {
@@ -80,6 +87,9 @@ func (c Config) validate() error {
 	}
 	if (c.AccessKey == "") != (c.SecretKey == "") {
 		return errors.New("access key and secret key come together or not at all")
+	}
+	if err := c.Limits.Validate(); err != nil {
+		return err
 	}
 	_, err := c.endpoint()
 	return err
@@ -106,27 +116,6 @@ func (c Config) endpoint() (string, error) {
 	return s, nil
 }
 
-// load resolves region and credentials, and tries to get the latter: without any, each
-// call would fail with a text about instance metadata.
-func (c Config) load(ctx context.Context) (aws.Config, error) {
-	var options []func(*config.LoadOptions) error
-	if c.Region != "" {
-		options = append(options, config.WithRegion(c.Region))
-	}
-	if c.AccessKey != "" {
-		options = append(options, config.WithCredentialsProvider(
-			credentials.NewStaticCredentialsProvider(c.AccessKey, c.SecretKey, "")))
-	}
-	cfg, err := config.LoadDefaultConfig(ctx, options...)
-	if err != nil {
-		return aws.Config{}, fmt.Errorf("loading the shared AWS configuration: %w", err)
-	}
-	if cfg.Region == "" {
-		cfg.Region = defaultRegion
-	}
-	return cfg, nil
-}
-
 // name is the store's URL for messages.
 func (c Config) name(path, region, endpoint string) string {
 	s := "s3://" + path + "?region=" + region
@@ -135,6 +124,9 @@ func (c Config) name(path, region, endpoint string) string {
 	}
 	if c.PathStyle {
 		s += "&path-style=true"
+	}
+	for _, option := range c.Limits.Query() {
+		s += "&" + option
 	}
 	return s
 }

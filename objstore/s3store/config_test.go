@@ -1,13 +1,16 @@
+//go:build unix
+
 package s3store
 
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/internal/s3test"
+	"github.com/strandline/strandline/objstore/internal/s3wire"
 )
 
 func TestParseURL(t *testing.T) {
@@ -32,6 +35,11 @@ func TestParseURL(t *testing.T) {
 		"s3://b?endpoint=http://k:hidden1@h": "credentials",
 		"s3://b?endpoint=ftp://h":            "want https://",
 		"s3://b?region=%zz":                  "escape",
+		"s3:key:hidden1@b":                   "want s3://",
+		"s3://b?secret=hidden1":              "unknown option",
+		"s3://b?parts=few":                   "equal or any",
+		"s3://b?range-copy=no1":              "true or false",
+		"s3://b?concurrency=1":               "want 2 to",
 	} {
 		_, err := ParseURL(in)
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "hidden1") {
@@ -40,36 +48,28 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
-// lonely takes away every source of credentials.
-func lonely(t *testing.T) {
-	none := filepath.Join(t.TempDir(), "none")
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION"} {
-		t.Setenv(name, "")
-	}
-	t.Setenv("AWS_CONFIG_FILE", none)
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", none)
-	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-}
-
-// TestCredentials: none are said plainly, and those of the environment are shown nowhere.
-func TestCredentials(t *testing.T) {
-	lonely(t)
-	cfg := Config{Endpoint: "http://127.0.0.1:1", Bucket: "bucket", Prefix: "/p/", PathStyle: true}
-	_, err := Open(context.Background(), cfg)
-	if !errors.Is(err, objstore.ErrDenied) || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
-		t.Errorf("without credentials: %v", err)
-	}
+// TestName: the name opens the same store, and shows no credentials.
+func TestName(t *testing.T) {
+	s3test.Lonely(t)
+	cfg := Config{Endpoint: "http://127.0.0.1:1", Bucket: "bucket", Prefix: "/p/", PathStyle: true, Limits: s3wire.Limits{EqualParts: true, NoRangeCopy: true, Concurrency: 8}}
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDENV")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret-of-env")
 	d, err := dial(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := d.Name(); got != "s3://bucket/p?region=us-east-1&endpoint=http://127.0.0.1:1&path-style=true" {
+	if got := d.Name(); got != "s3://bucket/p?region=us-east-1&endpoint=http://127.0.0.1:1&path-style=true&parts=equal&range-copy=false&concurrency=8" {
 		t.Errorf("name %s", got)
 	}
-	if parsed, err := ParseURL(d.Name()); err != nil || parsed.Bucket != "bucket" || parsed.Prefix != "p" || parsed.Endpoint != cfg.Endpoint || !parsed.PathStyle {
+	if parsed, err := ParseURL(d.Name()); err != nil || parsed.Bucket != "bucket" || parsed.Prefix != "p" || parsed.Endpoint != cfg.Endpoint || !parsed.PathStyle || parsed.Limits != cfg.Limits {
 		t.Errorf("the name does not open the same store: %+v %v", parsed, err)
+	}
+	if c := d.Capabilities(); !c.EqualParts || c.RangeCopy || !c.OrderedList {
+		t.Errorf("what the URL declares is not in %+v", c)
+	}
+	t.Setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:2")
+	if d, err := dial(context.Background(), Config{Bucket: "bucket"}); err != nil || d.Name() != "s3://bucket?region=us-east-1&endpoint=http://127.0.0.1:2" {
+		t.Errorf("an endpoint of the environment: %v", err)
 	}
 	_, err = Open(context.Background(), cfg)
 	if !errors.Is(err, objstore.ErrUnavailable) || strings.Contains(err.Error(), "AKIDENV") || strings.Contains(err.Error(), "secret-of-env") {
@@ -79,7 +79,7 @@ func TestCredentials(t *testing.T) {
 
 // TestSpecialBuckets: what a store's name tells of it. No such store is reached here.
 func TestSpecialBuckets(t *testing.T) {
-	lonely(t)
+	s3test.Lonely(t)
 	d, err := dial(context.Background(), Config{Bucket: "logs--use1-az4--x-s3", Region: "us-east-1", AccessKey: "a", SecretKey: "s"})
 	if err != nil {
 		t.Fatal(err)

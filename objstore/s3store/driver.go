@@ -20,6 +20,7 @@ type Driver struct {
 	client    *s3.Client
 	transport *s3wire.Transport
 	space     s3wire.Space
+	limits    s3wire.Limits
 	name      string
 	endpoint  string
 }
@@ -48,29 +49,47 @@ func dial(ctx context.Context, cfg Config) (*Driver, error) {
 	if err != nil {
 		return nil, openError(objstore.ErrInvalid, err)
 	}
+	loaded, err := cfg.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	source := newSource(cfg, loaded)
+	loaded.Credentials = source
+	// Without any, each call would fail with a text about instance metadata.
+	if _, err := source.Retrieve(ctx); err != nil {
+		return nil, openError(kindOf(err), err)
+	}
+	transport, err := s3wire.NewTransport(s3wire.Options{
+		Concurrency: cfg.Limits.Concurrency, CAFile: cfg.CAFile, Renew: source.renew,
+	})
+	if err != nil {
+		return nil, openError(objstore.ErrInvalid, err)
+	}
 	endpoint, err := cfg.endpoint()
 	if err != nil {
 		return nil, openError(objstore.ErrInvalid, err)
 	}
-	transport, err := s3wire.NewTransport(s3wire.Options{Concurrency: cfg.Concurrency, CAFile: cfg.CAFile})
-	if err != nil {
-		return nil, openError(objstore.ErrInvalid, err)
-	}
-	loaded, err := cfg.load(ctx)
-	if err != nil {
-		return nil, openError(objstore.ErrInvalid, err)
-	}
-	if _, err := loaded.Credentials.Retrieve(ctx); err != nil {
-		return nil, openError(objstore.ErrDenied, fmt.Errorf(
-			"no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a role: %w", err))
+	client := newClient(loaded, cfg, endpoint, transport)
+	if endpoint == "" {
+		// The environment or a profile may name one (AWS_ENDPOINT_URL_S3).
+		cfg.Endpoint = aws.ToString(client.Options().BaseEndpoint)
+		if endpoint, err = cfg.endpoint(); err != nil {
+			return nil, openError(objstore.ErrInvalid, err)
+		}
 	}
 	return &Driver{
-		client:    newClient(loaded, cfg, endpoint, transport),
-		transport: transport,
-		space:     space,
-		name:      cfg.name(space.Path(), loaded.Region, endpoint),
-		endpoint:  endpoint,
+		client: client, transport: transport, space: space, limits: cfg.Limits,
+		name: cfg.name(space.Path(), loaded.Region, endpoint), endpoint: endpoint,
 	}, nil
+}
+
+// kindOf is the kind of a source's failure; a call that ended in between has none.
+func kindOf(err error) error {
+	var failed *s3wire.SourceError
+	if errors.As(err, &failed) {
+		return failed.Kind
+	}
+	return objstore.ErrUnavailable
 }
 
 func openError(kind, err error) error {
@@ -98,7 +117,7 @@ func newClient(loaded aws.Config, cfg Config, endpoint string, transport *s3wire
 	})
 }
 
-// Capabilities of the store, as far as its name and its answers tell.
+// Capabilities of the store, as far as its name, its answers and its URL's options tell.
 func (d *Driver) Capabilities() objstore.Capabilities {
 	c := s3wire.Capabilities(d.transport.Server())
 	if d.directoryBucket() {
@@ -107,7 +126,7 @@ func (d *Driver) Capabilities() objstore.Capabilities {
 	if strings.Contains(d.endpoint, ".r2.cloudflarestorage.com") {
 		c.EqualParts = true
 	}
-	return c
+	return d.limits.Apply(c)
 }
 
 // directoryBucket tells an S3 Express One Zone bucket, which lists without order and

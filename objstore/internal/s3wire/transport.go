@@ -41,7 +41,7 @@ const (
 
 // Options shape a Transport.
 type Options struct {
-	Concurrency int    // connections kept ready; 0: DefaultConcurrency
+	Concurrency int    // most connections at once, all kept ready; 0: no limit, DefaultConcurrency kept ready
 	CAFile      string // PEM file of certificates to trust beside the system's; "": that of AWS_CA_BUNDLE, if set
 	Renew       Renew  // asked when a store finds credentials expired; nil: they cannot be renewed
 }
@@ -59,10 +59,11 @@ func NewTransport(o Options) (*Transport, error) {
 	if o.Concurrency < 0 {
 		return nil, fmt.Errorf("concurrency %d: must not be negative", o.Concurrency)
 	}
-	if o.Concurrency == 0 {
-		o.Concurrency = DefaultConcurrency
+	limit, ready := o.Concurrency, o.Concurrency
+	if ready == 0 {
+		ready = DefaultConcurrency
 	}
-	roots, err := trusted(o.CAFile)
+	roots, err := Roots(o.CAFile)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +74,9 @@ func NewTransport(o Options) (*Transport, error) {
 		// No HTTP/2: bulk transfers over one TCP connection would wait for each other.
 		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   2 * dialTimeout,
-		MaxIdleConns:          o.Concurrency,
-		MaxIdleConnsPerHost:   o.Concurrency,
+		MaxConnsPerHost:       limit,
+		MaxIdleConns:          ready,
+		MaxIdleConnsPerHost:   ready,
 		IdleConnTimeout:       idleConnTimeout,
 		ResponseHeaderTimeout: responseHeaderTimeout,
 		ExpectContinueTimeout: expectTimeout,

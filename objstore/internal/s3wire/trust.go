@@ -17,9 +17,9 @@ import (
 // is Go's own and replaces the system's file.
 const caBundle = "AWS_CA_BUNDLE"
 
-// trusted is the system's pool with the certificates of caFile, or else of the file that
+// Roots is the system's pool with the certificates of caFile, or else of the file that
 // AWS_CA_BUNDLE names, added. nil stands for the system's alone.
-func trusted(caFile string) (*x509.CertPool, error) {
+func Roots(caFile string) (*x509.CertPool, error) {
 	from := caFile
 	if caFile == "" {
 		if caFile = os.Getenv(caBundle); caFile == "" {
