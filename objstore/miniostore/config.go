@@ -85,6 +85,9 @@ func (c Config) validate() error {
 	case (c.AccessKey == "") != (c.SecretKey == ""):
 		return fmt.Errorf("access key and secret key come together or not at all")
 	}
+	if err := c.checkExpress(); err != nil {
+		return err
+	}
 	return c.Limits.Validate()
 }
 

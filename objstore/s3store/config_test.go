@@ -84,7 +84,7 @@ func TestSpecialBuckets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := d.Capabilities(); c.OrderedList || c.StartAfter || !c.RangeCopy || c.EqualParts {
+	if c := d.Capabilities(); c.OrderedList || c.StartAfter || !c.DirectoryPrefix || !c.RangeCopy || c.EqualParts {
 		t.Errorf("a directory bucket: %+v", c)
 	}
 	for prefix, want := range map[string]string{"a/b": "a/", "a/b/": "a/b/", "a": "", "": ""} {

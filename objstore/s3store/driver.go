@@ -18,6 +18,7 @@ import (
 // Driver is an objstore.Driver. It is safe for concurrent use.
 type Driver struct {
 	client    *s3.Client
+	sessions  *sessions // of a directory bucket
 	transport *s3wire.Transport
 	space     s3wire.Space
 	limits    s3wire.Limits
@@ -42,7 +43,7 @@ func Open(ctx context.Context, cfg Config) (*Driver, error) {
 
 // dial makes the driver without a request to the store.
 func dial(ctx context.Context, cfg Config) (*Driver, error) {
-	if err := cfg.validate(); err != nil {
+	if err := errors.Join(cfg.validate(), cfg.checkExpress()); err != nil {
 		return nil, openError(objstore.ErrInvalid, err)
 	}
 	space, err := s3wire.NewSpace(cfg.Bucket, cfg.Prefix)
@@ -69,7 +70,7 @@ func dial(ctx context.Context, cfg Config) (*Driver, error) {
 	if err != nil {
 		return nil, openError(objstore.ErrInvalid, err)
 	}
-	client := newClient(loaded, cfg, endpoint, transport)
+	client, sessions := newClient(loaded, cfg, endpoint, transport)
 	if endpoint == "" {
 		// The environment or a profile may name one (AWS_ENDPOINT_URL_S3).
 		cfg.Endpoint = aws.ToString(client.Options().BaseEndpoint)
@@ -78,7 +79,7 @@ func dial(ctx context.Context, cfg Config) (*Driver, error) {
 		}
 	}
 	return &Driver{
-		client: client, transport: transport, space: space, limits: cfg.Limits,
+		client: client, sessions: sessions, transport: transport, space: space, limits: cfg.Limits,
 		name: cfg.name(space.Path(), loaded.Region, endpoint), endpoint: endpoint,
 	}, nil
 }
@@ -96,9 +97,13 @@ func openError(kind, err error) error {
 	return &objstore.Error{Op: "open", Key: "s3", Kind: kind, Err: err}
 }
 
-func newClient(loaded aws.Config, cfg Config, endpoint string, transport *s3wire.Transport) *s3.Client {
+func newClient(loaded aws.Config, cfg Config, endpoint string, transport *s3wire.Transport) (*s3.Client, *sessions) {
 	unsigned := s3.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
-	return s3.NewFromConfig(loaded, unsigned, func(o *s3.Options) {
+	sessions := newSessions(cfg.Bucket)
+	client := s3.NewFromConfig(loaded, unsigned, func(o *s3.Options) {
+		if isDirectoryBucket(cfg.Bucket) {
+			sessions.use(o)
+		}
 		if endpoint != "" {
 			o.BaseEndpoint = aws.String(endpoint)
 		}
@@ -115,23 +120,21 @@ func newClient(loaded aws.Config, cfg Config, endpoint string, transport *s3wire
 			return http.ErrUseLastResponse
 		}}
 	})
+	sessions.client = client
+	return client, sessions
 }
 
 // Capabilities of the store, as far as its name, its answers and its URL's options tell.
 func (d *Driver) Capabilities() objstore.Capabilities {
 	c := s3wire.Capabilities(d.transport.Server())
 	if d.directoryBucket() {
-		c.OrderedList, c.StartAfter = false, false
+		c = expressCapabilities(c)
 	}
 	if strings.Contains(d.endpoint, ".r2.cloudflarestorage.com") {
 		c.EqualParts = true
 	}
 	return d.limits.Apply(c)
 }
-
-// directoryBucket tells an S3 Express One Zone bucket, which lists without order and
-// only whole directories.
-func (d *Driver) directoryBucket() bool { return strings.HasSuffix(d.space.Bucket, "--x-s3") }
 
 // Name is the store's URL without credentials.
 func (d *Driver) Name() string { return d.name }

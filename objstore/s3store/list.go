@@ -69,7 +69,10 @@ func (d *Driver) ListUploads(ctx context.Context, prefix string) ([]objstore.Upl
 		}
 		in := &s3.ListMultipartUploadsInput{Bucket: &d.space.Bucket, Prefix: aws.String(full)}
 		if at.Key != "" {
-			in.KeyMarker, in.UploadIdMarker = aws.String(at.Key), aws.String(at.ID)
+			in.KeyMarker = aws.String(at.Key)
+		}
+		if at.ID != "" { // a directory bucket has no such marker: its other one is opaque
+			in.UploadIdMarker = aws.String(at.ID)
 		}
 		got, err := d.client.ListMultipartUploads(ctx, in)
 		if err := s3wire.Verdict(ex, prefix, err); err != nil {
