@@ -30,3 +30,5 @@ func TestMinioVariables(t *testing.T) {
 		})
 	}
 }
+
+func TestTrust(t *testing.T) { s3test.Trust(t, openTarget, "TestTrust") }

@@ -9,3 +9,5 @@ import (
 )
 
 func TestCredentials(t *testing.T) { s3test.Credentials(t, openTarget) }
+
+func TestTrust(t *testing.T) { s3test.Trust(t, openTarget, "TestTrust") }

@@ -76,6 +76,7 @@ type Exchange struct {
 	requestID string
 	document  []byte // the body of an answer that is a document
 	bad       error  // an answer that is none: HTML, empty, cut
+	silence   error  // why there is no answer, before a library put its words around it
 	asked     bool   // newer credentials were asked for
 	renewal   error  // why there are none
 }
@@ -120,7 +121,7 @@ func (ex *Exchange) begin(req *http.Request) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	ex.signer, ex.plain = signerOf(req), req.URL.Scheme == "http"
-	ex.asked, ex.renewal = false, nil
+	ex.silence, ex.asked, ex.renewal = nil, false, nil
 	ex.attempted, ex.connected, ex.status = true, false, 0
 	ex.header, ex.document, ex.bad = nil, nil, nil
 	ex.code, ex.message, ex.requestID = "", "", ""
@@ -130,6 +131,12 @@ func (ex *Exchange) gotConn() {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	ex.connected = true
+}
+
+func (ex *Exchange) failed(err error) {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.silence = err
 }
 
 func (ex *Exchange) answered(resp *http.Response) {

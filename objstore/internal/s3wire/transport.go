@@ -115,6 +115,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.http.RoundTrip(req)
 	if err != nil {
+		ex.failed(err)
 		return nil, err
 	}
 	if s := resp.Header.Get("Server"); s != "" && s != t.Server() {
@@ -175,6 +176,10 @@ func inspectRefusal(ex *Exchange, resp *http.Response) error {
 		return nil
 	}
 	body, err := readDocument(resp)
+	if err != nil && resp.StatusCode == http.StatusBadRequest && resp.Request.URL.Scheme == "http" {
+		// A TLS server may hang up before its words have arrived.
+		return fmt.Errorf("reading the answer %d: %w: %s", resp.StatusCode, err, plainHint)
+	}
 	if err != nil {
 		return fmt.Errorf("reading the answer %d: %w", resp.StatusCode, err)
 	}

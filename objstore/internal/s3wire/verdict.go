@@ -178,6 +178,9 @@ func kindOfCode(op Op, code string) (hint string, kind error) {
 
 // judgeSilence is for a request that was begun and not answered.
 func (ex *Exchange) judgeSilence(err error) (kind, cause error) {
+	if ex.silence != nil {
+		err = ex.silence
+	}
 	cause = withoutURL(err)
 	if ex.connected && ex.plain && hungUp(err) {
 		return ex.unknown(), hinted(cause, plainHint)
