@@ -12,6 +12,8 @@ import (
 
 func TestScripted(t *testing.T) { s3test.Scripted(t, openTarget) }
 
+func TestK40ClockSkew(t *testing.T) { s3test.K40(t, openTarget) }
+
 func openTarget(t s3test.Target) (objstore.Driver, error) {
 	return Open(context.Background(), Config{
 		Endpoint: t.Endpoint, Bucket: t.Bucket, Prefix: t.Prefix, TLS: t.TLS, CAFile: t.CAFile, PathStyle: true,

@@ -3,10 +3,13 @@
 package s3test
 
 import (
+	"encoding/pem"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -45,9 +48,14 @@ type script struct {
 // newScript serves answer for every request after the one of Open.
 func newScript(t *testing.T, open Opener, answer http.HandlerFunc) *script {
 	t.Helper()
+	return startScript(t, open, answer, false)
+}
+
+func startScript(t *testing.T, open Opener, answer http.HandlerFunc, secure bool) *script {
+	t.Helper()
 	s := &script{}
 	opened := false
-	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		first := !opened
 		opened = true
@@ -61,11 +69,16 @@ func newScript(t *testing.T, open Opener, answer http.HandlerFunc) *script {
 		}
 		answer(w, r)
 	}))
+	to := Target{TLS: secure, Bucket: bucket, Prefix: "pre/fix", AccessKey: accessKey, SecretKey: secretKey}
+	if secure {
+		s.server.StartTLS()
+		to.CAFile = certificateOf(t, s.server)
+	} else {
+		s.server.Start()
+	}
 	t.Cleanup(s.server.Close)
-	driver, err := open(Target{
-		Endpoint: strings.TrimPrefix(s.server.URL, "http://"), Bucket: bucket, Prefix: "pre/fix",
-		AccessKey: accessKey, SecretKey: secretKey,
-	})
+	to.Endpoint = s.server.Listener.Addr().String()
+	driver, err := open(to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +90,17 @@ func newScript(t *testing.T, open Opener, answer http.HandlerFunc) *script {
 	})
 	discreet(t, driver.Name())
 	return s
+}
+
+// certificateOf writes a server's certificate where a client may be told to trust it.
+func certificateOf(t *testing.T, s *httptest.Server) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func (s *script) count() int {

@@ -26,6 +26,9 @@ func Scripted(t *testing.T, open Opener) {
 	t.Run("Listings", func(t *testing.T) { listings(t, open) })
 	t.Run("Requests", func(t *testing.T) { requests(t, open) })
 	t.Run("Arguments", func(t *testing.T) { arguments(t, open) })
+	t.Run("Losses", func(t *testing.T) { losses(t, open) })
+	t.Run("Load", func(t *testing.T) { load(t, open) })
+	t.Run("Unsigned", func(t *testing.T) { unsigned(t, open) })
 }
 
 // noAnswer: an answer that is lost or does not come leaves a mutation open; a request
