@@ -164,47 +164,6 @@ func (l *Log) syncRun() error {
 	return nil
 }
 
-// placeFrames makes the headers final: what is synced now is what damage in a
-// later crash is judged by.
-func (l *Log) placeFrames(r *run) {
-	synced := uint32(l.durable.end)
-	for i, mark := range r.marks {
-		end := len(r.buf)
-		if i+1 < len(r.marks) {
-			end = r.marks[i+1]
-		}
-		segment.SealFrameHeader(r.buf[mark:end], r.uuid, r.off+int64(mark), synced)
-	}
-}
-
-// writeRun writes the frames and, if the segment ends here, its Seal, and
-// returns where the file ends then. On an error the file is as it was before.
-func (l *Log) writeRun(r *run) (end int64, seal sealFrame, err error) {
-	end = r.off + int64(len(r.buf))
-	if len(r.buf) > 0 {
-		if _, err := l.file.WriteAt(r.buf, r.off); err != nil {
-			return 0, seal, l.rollback("write", err)
-		}
-	}
-	if !r.seal {
-		if err := l.fillAhead(end, end-r.off); err != nil {
-			return 0, seal, l.rollback("write ahead", err)
-		}
-		return end, seal, nil
-	}
-	if seal, err = l.encodeSeal(r, l.next.Sum64()); err != nil {
-		return 0, seal, l.rollback("encode Seal", err)
-	}
-	if err := l.writeSeal(seal, end); err != nil {
-		return 0, seal, l.rollback("write Seal", err)
-	}
-	end += int64(len(seal.frame))
-	if err := l.truncateAtSeal(end); err != nil {
-		return 0, seal, l.rollback("truncate at Seal", err)
-	}
-	return end, seal, nil
-}
-
 // advance moves the durable end over the run.
 func (l *Log) advance(r *run, end int64) {
 	l.mu.Lock()

@@ -80,6 +80,7 @@ type tuning struct {
 	aheadFrom  int64 // a segment gets zeros ahead once it is that long
 	aheadBytes int64 // how many at a time
 	aheadRun   int64 // and only behind a write of at most this
+	writePiece int   // how much of a run is written at a time
 }
 
 // Validate checks every knob and reports all faults at once.
@@ -126,7 +127,7 @@ func (c Config) withDefaults() Config {
 		c.SpareFiles = DefaultSpareFiles
 	}
 	if c.tune == (tuning{}) {
-		c.tune = tuning{spareMin, aheadFrom, aheadBytes, aheadRun}
+		c.tune = tuning{spareMin, aheadFrom, aheadBytes, aheadRun, writePiece}
 	}
 	if c.FS == nil {
 		c.FS = OSFS(c.FullFsync)

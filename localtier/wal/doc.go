@@ -35,8 +35,8 @@
 //	          recover.go judges and replays, newest.go the one that may be torn,
 //	          adopt.go copies its valid prefix, open.go puts all of it together; lock_unix.go, witness.go and
 //	          index.go (the sidecars), readonly.go (without the lock)
-//	append    append.go encodes and queues, siblings.go waits, commit.go writes and
-//	          syncs, ahead.go; poison.go is what a failure leaves
+//	append    append.go encodes and queues, siblings.go waits, commit.go takes and
+//	          syncs, write.go, ahead.go; poison.go is what a failure leaves
 //	rotate    rotate.go, a named function a step; spare.go
 //	give up   checkpoint.go, housekeep.go, reclaim.go
 //	take in   hydrated.go: Adopt
@@ -49,13 +49,14 @@
 //
 // # Speed
 //
-// Three things separate an append from a write and an fdatasync of a growing file.
+// Four things separate an append from a write and an fdatasync of a growing file.
 // The committer writes all that is queued with one of each, and in a closed loop
 // waits a moment for the producers that it just released (siblings.go). New
 // segments, and the copy that recovery makes, are written over files that
 // housekeeping or reclamation is done with (spare.go); where there is none, small
 // writes carry zeros ahead of themselves (ahead.go). On file systems that
-// overwrite in place, an fdatasync among written blocks commits no metadata.
+// overwrite in place, an fdatasync among written blocks commits no metadata. Large
+// groups are written in pieces, and the disk begins with each at once (write.go).
 //
 // So an open segment's file may be longer than its frames. What stands behind
 // them is zeros or of another UUID and never validates; readers know the durable

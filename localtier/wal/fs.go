@@ -39,6 +39,9 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
+	// Start may have the disk begin with n bytes at off, and does not wait. It promises
+	// nothing: what goes wrong with them is Sync's to tell.
+	Start(off, n int64)
 	// Sync makes the file's bytes and length durable (fdatasync).
 	Sync() error
 	Truncate(size int64) error

@@ -79,6 +79,8 @@ type osFile struct {
 	full bool
 }
 
+func (f osFile) Start(off, n int64) { startWrite(f.File, off, n) }
+
 func (f osFile) Sync() error { return syncData(f.File, f.full) }
 
 func (f osFile) Stat() (Info, error) {

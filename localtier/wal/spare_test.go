@@ -224,9 +224,13 @@ func TestFailedWriteInALongerFile(t *testing.T) {
 		l := spareLog(t, fsys)
 		mustSeal(t, l)
 		mustPut(t, l, "a")
+		written := 0 // of the run, piece by piece
 		fsys.Inject(func(op powercut.Op) error {
-			if op.Kind == powercut.KindWrite && op.Len > 20_000 {
-				return &powercut.PartError{N: part, Err: syscall.EIO}
+			if op.Kind != powercut.KindWrite {
+				return nil
+			}
+			if written += int(op.Len); written > part {
+				return &powercut.PartError{N: part - (written - int(op.Len)), Err: syscall.EIO}
 			}
 			return nil
 		})

@@ -15,3 +15,5 @@ func syncData(f *os.File, full bool) error {
 }
 
 func syncFile(f *os.File, full bool) error { return syncData(f, full) }
+
+func startWrite(*os.File, int64, int64) {}

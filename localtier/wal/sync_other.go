@@ -7,3 +7,5 @@ import "os"
 func syncData(f *os.File, _ bool) error { return f.Sync() }
 
 func syncFile(f *os.File, _ bool) error { return f.Sync() }
+
+func startWrite(*os.File, int64, int64) {}
