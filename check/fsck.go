@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -117,7 +116,7 @@ func (w *walk) bucket(ctx context.Context, at place) error {
 	if err != nil {
 		return err
 	}
-	for info, err := range sortedListing(ctx, at.store) {
+	for info, err := range at.store.ListSorted(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("list %s: %w", at.store.Name(), err)
 		}
@@ -224,29 +223,6 @@ func (w *walk) keyed(ctx context.Context, at place) iter.Seq2[keyedRefs, error] 
 func pull(next func() (keyedRefs, error, bool)) (keyedRefs, bool, error) {
 	refs, err, ok := next()
 	return refs, ok && err == nil, err
-}
-
-// sortedListing lists a bucket in key order, sorting where the store does not.
-func sortedListing(ctx context.Context, store *objstore.Store) iter.Seq2[objstore.Info, error] {
-	if store.Capabilities().OrderedList {
-		return store.List(ctx, "", "")
-	}
-	return func(yield func(objstore.Info, error) bool) {
-		var all []objstore.Info
-		for info, err := range store.List(ctx, "", "") {
-			if err != nil {
-				yield(objstore.Info{}, err)
-				return
-			}
-			all = append(all, info)
-		}
-		slices.SortFunc(all, func(a, b objstore.Info) int { return strings.Compare(a.Key, b.Key) })
-		for _, info := range all {
-			if !yield(info, nil) {
-				return
-			}
-		}
-	}
 }
 
 func (w *walk) damage(at place, ref *catalog.LiveRef, why string) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -12,17 +13,30 @@ import (
 const pageSize = 1000
 
 // List yields the objects whose keys begin with prefix and are greater than
-// startAfter, page after page, in the store's order (Capabilities.OrderedList).
-// An error is yielded last: what came before it is then not the whole listing,
-// and nothing may be concluded from what it lacks.
+// startAfter, page after page.
+//
+// What a caller may rely on: an object that stood before the listing began and was not
+// deleted until its end is yielded, once. One that came or went meanwhile may be. The
+// order is bytewise by key if Capabilities.OrderedList says so, and any other if not
+// (K39): then the first object is not the least, nothing is known of what lies before
+// or after a key, and a listing that was left early says nothing about what is absent.
+// Whoever needs order takes ListSorted. Whether a known key stands is asked of Head.
+//
+// A prefix may end anywhere, also where the store lists whole directories only
+// (Capabilities.DirectoryPrefix): the deepest directory of the prefix is listed then,
+// and paid for, and the rest is left out here.
+//
+// An error is yielded last: what came before it is then not the whole listing, and
+// nothing may be concluded from what it lacks.
 func (s *Store) List(ctx context.Context, prefix, startAfter string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		if err := errors.Join(checkPrefix("list", prefix), checkPrefix("list", startAfter)); err != nil {
 			yield(Info{}, err)
 			return
 		}
+		asked := s.listable(prefix)
 		for token := ""; ; {
-			page, err := s.page(ctx, prefix, startAfter, token)
+			page, err := s.page(ctx, asked, startAfter, token)
 			if err != nil {
 				yield(Info{}, err)
 				return
@@ -30,6 +44,9 @@ func (s *Store) List(ctx context.Context, prefix, startAfter string) iter.Seq2[I
 			for _, o := range page.Objects {
 				if o.Key <= startAfter && startAfter != "" {
 					continue // a store without Capabilities.StartAfter
+				}
+				if !strings.HasPrefix(o.Key, prefix) {
+					continue // in the directory, and not under the prefix
 				}
 				if !yield(o, nil) {
 					return
@@ -41,6 +58,14 @@ func (s *Store) List(ctx context.Context, prefix, startAfter string) iter.Seq2[I
 			token = page.Next
 		}
 	}
+}
+
+// listable is what the store can be asked for to list a prefix.
+func (s *Store) listable(prefix string) string {
+	if !s.Capabilities().DirectoryPrefix {
+		return prefix
+	}
+	return prefix[:strings.LastIndexByte(prefix, '/')+1]
 }
 
 func (s *Store) page(ctx context.Context, prefix, startAfter, token string) (Page, error) {
@@ -69,13 +94,14 @@ func (s *Store) ListUploads(ctx context.Context, prefix string) ([]Upload, error
 	if err := checkPrefix("list uploads", prefix); err != nil {
 		return nil, err
 	}
+	asked := s.listable(prefix)
 	var ups []Upload
 	err := s.retry(ctx, OpListUploads, prefix, func(ctx context.Context) (err error) {
-		ups, err = s.driver.ListUploads(ctx, prefix)
+		ups, err = s.driver.ListUploads(ctx, asked)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return ups, nil
+	return slices.DeleteFunc(ups, func(u Upload) bool { return !strings.HasPrefix(u.Key, prefix) }), nil
 }

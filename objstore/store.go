@@ -25,6 +25,7 @@ import (
 //	publish.go won, lost or unknown: the read-back behind both and behind Commit
 //	get.go     ReadRange ReadSuffix ReadAll Head
 //	list.go    List (an iterator over all pages) ListUploads
+//	listsorted.go ListSorted: in order of the keys, whatever the store's is
 //	delete.go  Delete (any number of keys, in sets)
 //	upload.go  NewWriter: a create-once body of unknown length
 //	join.go    Writer.CopyRange: server-side ranges among written bytes

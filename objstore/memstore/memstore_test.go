@@ -15,6 +15,7 @@ func TestConformance(t *testing.T) {
 		"paged":    {PageSize: 3, EmptyPages: true, MinPart: 100},
 		"shuffled": {PageSize: 3, Shuffle: 42, MinPart: 100},
 		"equal":    {EqualParts: true, MaxDelete: 2},
+		"express":  {PageSize: 3, Shuffle: 43, EmptyPages: true, DirectoryPrefix: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(*testing.T) objstore.Driver { return memstore.New(opts) })
@@ -28,6 +29,7 @@ func TestStore(t *testing.T) {
 		"small":    {MinPart: 1000, MinCopy: 1000},
 		"shuffled": {PageSize: 3, Shuffle: 42, EmptyPages: true},
 		"equal":    {EqualParts: true, MaxDelete: 2},
+		"express":  {PageSize: 3, Shuffle: 43, EmptyPages: true, DirectoryPrefix: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.RunStore(t, func(*testing.T) objstore.Driver { return memstore.New(opts) })

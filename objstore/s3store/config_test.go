@@ -87,11 +87,6 @@ func TestSpecialBuckets(t *testing.T) {
 	if c := d.Capabilities(); c.OrderedList || c.StartAfter || !c.DirectoryPrefix || !c.RangeCopy || c.EqualParts {
 		t.Errorf("a directory bucket: %+v", c)
 	}
-	for prefix, want := range map[string]string{"a/b": "a/", "a/b/": "a/b/", "a": "", "": ""} {
-		if got := directoryOf(prefix); got != want {
-			t.Errorf("directory of %q: %q", prefix, got)
-		}
-	}
 	d, err = dial(context.Background(), Config{Bucket: "b", Endpoint: "x.r2.cloudflarestorage.com", Region: "auto", AccessKey: "a", SecretKey: "s"})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/internal/s3wire"
 )
 
 // A directory bucket (S3 Express One Zone) is told by its name, as the SDK tells it: it
@@ -16,7 +17,7 @@ import (
 //     endpoint=URL BUCKET.HOST: never a path;
 //   - requests are signed with a session (session.go), range copies with the
 //     credentials themselves: the SDK knows which;
-//   - listings have no order, no start, and only whole directories (list.go);
+//   - listings have no order, no start, and only whole directories (checkDirectory);
 //   - unfinished uploads are listed by an opaque marker alone;
 //   - ETags are random, which nothing of ours minds.
 const expressSuffix = "--x-s3"
@@ -41,6 +42,15 @@ func (c Config) checkExpress() error {
 		return errors.New("directory buckets have no path-style address: drop path-style=true")
 	}
 	return nil
+}
+
+// checkDirectory refuses listings that a directory bucket refuses
+// (Capabilities.DirectoryPrefix); Store asks for none of them.
+func (d *Driver) checkDirectory(op s3wire.Op, prefix string) error {
+	if !d.directoryBucket() || prefix == "" || strings.HasSuffix(prefix, "/") {
+		return nil
+	}
+	return s3wire.Invalid(op, prefix, errors.New("a directory bucket lists whole directories: end the prefix in a slash"))
 }
 
 // expressCapabilities takes away what directory buckets cannot do.

@@ -2,7 +2,7 @@ package s3store
 
 import (
 	"context"
-	"strings"
+	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -14,17 +14,14 @@ import (
 
 // List returns one page.
 func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, limit int) (objstore.Page, error) {
-	if err := s3wire.CheckList(prefix, limit); err != nil {
+	if err := errors.Join(s3wire.CheckList(prefix, limit), d.checkDirectory(s3wire.List, prefix)); err != nil {
 		return objstore.Page{}, err
 	}
-	full := d.space.Full(prefix)
 	in := &s3.ListObjectsV2Input{
-		Bucket: &d.space.Bucket, Prefix: aws.String(full), MaxKeys: aws.Int32(int32(limit)), //nolint:gosec // at most 1,000
+		Bucket: &d.space.Bucket, Prefix: aws.String(d.space.Full(prefix)), MaxKeys: aws.Int32(int32(limit)), //nolint:gosec // at most 1,000
 		EncodingType: types.EncodingTypeUrl,
 	}
-	if d.directoryBucket() {
-		in.Prefix = aws.String(directoryOf(full))
-	} else if startAfter != "" {
+	if startAfter != "" && !d.directoryBucket() {
 		in.StartAfter = aws.String(d.space.After(startAfter))
 	}
 	if token != "" {
@@ -39,34 +36,17 @@ func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, lim
 	if err != nil {
 		return objstore.Page{}, err
 	}
-	page := objstore.Page{Objects: got.Objects, Next: got.Token}
-	if d.directoryBucket() {
-		page.Objects = withPrefix(page.Objects, prefix)
-	}
-	return page, nil
-}
-
-// directoryOf is the part of a prefix that a directory bucket can list by.
-func directoryOf(prefix string) string { return prefix[:strings.LastIndexByte(prefix, '/')+1] }
-
-func withPrefix(all []objstore.Info, prefix string) []objstore.Info {
-	kept := all[:0]
-	for _, o := range all {
-		if strings.HasPrefix(o.Key, prefix) {
-			kept = append(kept, o)
-		}
-	}
-	return kept
+	return objstore.Page{Objects: got.Objects, Next: got.Token}, nil
 }
 
 // ListUploads returns the unfinished uploads under a prefix, as far as the store
 // shows them.
 func (d *Driver) ListUploads(ctx context.Context, prefix string) ([]objstore.Upload, error) {
+	if err := d.checkDirectory(s3wire.ListUploads, prefix); err != nil {
+		return nil, err
+	}
 	return s3wire.CollectUploads(d.space, prefix, d.transport.Server(), func(full string, at s3wire.UploadMark) (s3wire.UploadPage, error) {
 		ctx, ex := s3wire.NewExchange(ctx, s3wire.ListUploads)
-		if d.directoryBucket() {
-			full = directoryOf(full)
-		}
 		in := &s3.ListMultipartUploadsInput{Bucket: &d.space.Bucket, Prefix: aws.String(full)}
 		if at.Key != "" {
 			in.KeyMarker = aws.String(at.Key)

@@ -19,8 +19,23 @@ func listCases() []testCase {
 	}
 }
 
-// list follows all pages of limit keys.
+// listable is the prefix that the store can be asked for.
+func (e *env) listable(prefix string) string {
+	if e.caps.DirectoryPrefix {
+		return prefix[:strings.LastIndexByte(prefix, '/')+1]
+	}
+	return prefix
+}
+
+// list follows all pages of limit keys. Where only directories are listed, it takes from
+// the prefix's what Store takes from it.
 func (e *env) list(prefix, startAfter string, limit int) []string {
+	e.Helper()
+	keys := e.listAsked(e.listable(prefix), startAfter, limit)
+	return slices.DeleteFunc(keys, func(k string) bool { return !strings.HasPrefix(k, prefix) })
+}
+
+func (e *env) listAsked(prefix, startAfter string, limit int) []string {
 	e.Helper()
 	var keys []string
 	token := ""
@@ -104,7 +119,8 @@ func listEmpty(e *env) {
 	e.listed(e.key("no/such/place/"), nil)
 }
 
-// listPrefixes: a prefix ends anywhere, and hits what begins with it, no more.
+// listPrefixes: a prefix ends anywhere, or where it must, and hits what begins with it, no
+// more.
 func listPrefixes(e *env) {
 	keys := e.fill("a/1/x", "a/10/x", "a/1~1/x", "a/1-/x", "ab/x", "x/s", "x1/s", "x~1/s")
 	under := func(prefix string) []string {
@@ -112,6 +128,12 @@ func listPrefixes(e *env) {
 	}
 	for _, p := range []string{"a/1/", "a/1", "a/10", "a/10/", "a", "a/", "x/", "x", "x1/", "a/1/x", "a/1/x/", "b"} {
 		e.listed(e.key(p), under(e.key(p)))
+	}
+	if e.caps.DirectoryPrefix {
+		_, err := e.d.List(e.ctx(), e.key("a/1"), "", "", 10)
+		e.wantKind("a prefix that is no directory", err, objstore.ErrInvalid)
+		_, err = e.d.ListUploads(e.ctx(), e.key("a/1"))
+		e.wantKind("uploads under a prefix that is no directory", err, objstore.ErrInvalid)
 	}
 	e.mustDelete(under(e.key("a/1/"))...)
 	e.mustDelete(under(e.key("x/"))...)

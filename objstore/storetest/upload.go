@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/strandline/strandline/objstore"
 )
@@ -217,12 +218,15 @@ func listUploads(e *env) {
 	a, b := e.key("u/list/a"), e.key("u/list-b")
 	idA, idA2, idB := e.upload(a, nil), e.upload(a, nil), e.upload(b, nil)
 	ids := func(prefix string) []string {
-		ups, err := e.d.ListUploads(e.ctx(), prefix)
+		ups, err := e.d.ListUploads(e.ctx(), e.listable(prefix))
 		if err != nil {
 			e.Fatalf("list uploads: %v", err)
 		}
 		var out []string
 		for _, u := range ups {
+			if e.caps.DirectoryPrefix && !strings.HasPrefix(u.Key, prefix) {
+				continue
+			}
 			if u.Key != a && u.Key != b {
 				e.Errorf("upload of %q listed under %q", u.Key, prefix)
 			}
