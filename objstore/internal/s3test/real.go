@@ -29,10 +29,15 @@ func Real(t *testing.T, open Opener) {
 				d := mustOpen(t, open, target(t, s, "tier"))
 				storetest.Run(t, func(*testing.T) objstore.Driver { return d })
 			})
+			t.Run("Store", func(t *testing.T) {
+				d := mustOpen(t, open, target(t, s, "tier"))
+				storetest.RunStore(t, func(*testing.T) objstore.Driver { return d })
+			})
 			t.Run("Race", func(t *testing.T) { race(t, open, target(t, s, "tier")) })
 			t.Run("Prefixes", func(t *testing.T) { prefixes(t, open, target(t, s, "")) })
 			t.Run("DamagedBody", func(t *testing.T) { damagedBody(t, open, target(t, s, "tier")) })
 			t.Run("LargeLoser", func(t *testing.T) { largeLoser(t, open, target(t, s, "tier")) })
+			t.Run("Losses", func(t *testing.T) { realLosses(t, open, s) })
 			t.Run("OpenWrongly", func(t *testing.T) { openWrongly(t, open, target(t, s, "tier")) })
 		})
 	}
