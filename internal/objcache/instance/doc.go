@@ -1,0 +1,49 @@
+// Package instance is one instance of the object cache: ranges of immutable objects in
+// files on a local disk, bounded in bytes, forgotten through deletes.
+//
+//	GET ──> Read ──> block in a file? ──yes──> verified, sent
+//	                     │ no
+//	                     └──> fill: one GET of the run of missing blocks, for all who wait;
+//	                          sent from memory, then written to files
+//	delete ──> forget every range of the key, then delete in the store
+//
+//	instance.go  Open, Close, the table of objects
+//	read.go      Read: a range, block by block
+//	fill.go      one GET for a run of blocks; keep.go: and its blocks to files
+//	forget.go    Delete, Evict: how a key's ranges go
+//	block.go     a block and its file; header.go: the bytes of that file
+//	recover.go   the directory at start; lock_unix.go: its lock
+//	serve.go     HTTP; stats.go: counters
+//
+// A block is 1 MiB of an object, a file of its own:
+//
+//	| bytes | what                                                              |
+//	| 4     | "SLOC"                                                            |
+//	| 4     | version, 1                                                        |
+//	| 4     | n, length of the description                                      |
+//	| 4     | CRC-32C of the description                                        |
+//	| n     | description (JSON): bucket, key, ETag, size of the object, its    |
+//	|       | metadata, number, length and CRC-32C of the block, time of the GET |
+//	| rest  | the block                                                         |
+//
+// All of it is held against what the index says, at every hit. A file that was cut,
+// changed, renamed or is another's is a miss and is unlinked; it is never an answer and
+// never a reason for a read to fail. Nor are a full disk or a broken one: the block is
+// then sent from memory and not kept.
+//
+// What is forgotten stays so. Deletes raise the key's generation before the files go,
+// and again after the store answered; a fill that was begun before, or in between, is
+// not kept. A file is unlinked before its key's delete is sent, so that a process which
+// is killed finds nothing of it. A power cut could bring unlinked files back: after a
+// reboot of the machine (the kernel's boot id changed) the directory is emptied. What
+// nobody told us of, max-age bounds: a block is not served longer than that after its GET.
+//
+// A key has one content. If the store's ETag or size is not the one that its blocks were
+// read under, all of them go and the reader is sent to the store.
+//
+// Memory: 128 MiB for fills under way, 1 MiB for each of at most 128 reads, and the index:
+// about 0.6 KiB a block, which counts as 32 KiB at least, so at most 20 MiB per GiB of
+// cache and 0.6 MiB if objects are large.
+//
+// There is no authentication; whoever reaches an instance can read and delete in its buckets.
+package instance
