@@ -14,7 +14,7 @@ type Count struct {
 }
 
 // Census counts the objects of every bucket by the kind of their key: "slot",
-// "stream", "pack", "head", "record" and "unknown".
+// "stream", "pack", "head", "record", "doctor" and "unknown".
 func Census(ctx context.Context, classes objstore.Classes) (map[string]Count, error) {
 	counts := map[string]Count{}
 	for _, set := range classes {
@@ -48,6 +48,8 @@ func kindOf(key string) string {
 		return "pack"
 	case segment.KeyHead:
 		return "head"
+	case segment.KeyDoctor:
+		return "doctor"
 	default:
 		return "record"
 	}

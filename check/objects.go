@@ -7,6 +7,7 @@ import (
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/doctor"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -19,6 +20,7 @@ type standing struct {
 	watched catalog.Duty      // duty of a marker for the key, or empty
 	young   bool              // its intent's deadline has not passed
 	epoch   bool              // the catalog has the key's epoch
+	old     bool              // as old as no running doctor is
 }
 
 // finding is what an object without a ref is.
@@ -47,9 +49,19 @@ func judge(s standing) finding {
 		return finding{}
 	case segment.KeyStamp:
 		return finding{}
+	case segment.KeyDoctor:
+		return judgeProbe(s)
 	default:
 		return finding{state: Unknown, why: "not a key that Strandline forms"}
 	}
+}
+
+// judgeProbe: a doctor removes its keys itself; what a killed one left, a later one.
+func judgeProbe(s standing) finding {
+	if s.old {
+		return finding{state: Pending, why: "left by a doctor that was stopped: run `strandline doctor`, or start a writer or an auditor"}
+	}
+	return finding{waiting: true, why: "a doctor is at work"}
 }
 
 func judgeSlot(s standing) finding {
@@ -85,12 +97,12 @@ func judgeSettled(s standing) finding {
 // unnamed looks at an object without a ref: first at what may own it. What nothing
 // owns is looked at again before it is reported, for all that was read in bulk is old.
 func (w *walk) unnamed(ctx context.Context, at place, info objstore.Info) error {
-	s, err := w.standing(ctx, info.Key)
+	s, err := w.standing(ctx, info)
 	if err != nil {
 		return err
 	}
 	f := judge(s)
-	if f.state == Leaked || f.state == Unknown && s.key.Kind != 0 {
+	if f.state == Leaked || f.state == Unknown && s.key.Kind != 0 || f.state == Pending && s.key.Kind == segment.KeyDoctor {
 		var accounted bool
 		if f, accounted, err = w.lookAgain(ctx, at, info); err != nil || accounted {
 			return err
@@ -123,7 +135,7 @@ func (w *walk) lookAgain(ctx context.Context, at place, info objstore.Info) (f f
 	if err := w.cursors(ctx); err != nil {
 		return f, false, err
 	}
-	s, err := w.standing(ctx, info.Key)
+	s, err := w.standing(ctx, info)
 	if err != nil {
 		return f, false, err
 	}
@@ -178,13 +190,15 @@ func closedEpochs(tops []catalog.Topology, rows []catalog.ChainRow) error {
 	return nil
 }
 
-func (w *walk) standing(ctx context.Context, key string) (standing, error) {
+func (w *walk) standing(ctx context.Context, info objstore.Info) (standing, error) {
 	var s standing
+	key := info.Key
 	k, err := segment.ParseKey(key)
 	if err != nil {
 		return s, nil //nolint:nilerr // an unknown shape is a finding, not a fault
 	}
 	s.key = k
+	s.old = w.now.Sub(info.Modified) >= doctor.LeftoverAge
 	_, s.epoch = w.epochs[k.Chain.Epoch]
 	if row, ok := w.chains[k.Chain]; ok {
 		s.chain = &row

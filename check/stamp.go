@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -186,12 +187,16 @@ func compare(deployment segment.UUID, class string, stamp segment.Stamp, where s
 	return nil
 }
 
-// refuseUsed fails if any bucket holds a key already.
+// refuseUsed fails if any bucket holds a key already. Those of a doctor are no use: it looks
+// at buckets before they are founded, and another start's may be at work.
 func refuseUsed(ctx context.Context, classes objstore.Classes, why string) error {
 	return eachBucket(classes, func(_ string, store *objstore.Store) error {
 		for info, err := range store.List(ctx, "", "") {
 			if err != nil {
 				return fmt.Errorf("list %s: %w", store.Name(), err)
+			}
+			if strings.HasPrefix(info.Key, segment.DoctorPrefix) {
+				continue
 			}
 			return fmt.Errorf("%w: %s: %s (first key %s); use the catalog that belongs to it, or an empty prefix", ErrNotMine, store.Name(), why, info.Key)
 		}

@@ -22,6 +22,10 @@ const (
 	ObjPrefix      = "obj/"
 	PackPrefix     = "pack/"
 
+	// DoctorPrefix is what the throw-away keys of `strandline doctor` begin with. A run's
+	// keys go with its end; what a killed run left is removed by a later one.
+	DoctorPrefix = MetaPrefix + "doctor/"
+
 	stampKey = MetaPrefix + "strandline"
 )
 
@@ -42,19 +46,20 @@ const (
 	KeyTrim
 	KeyStream
 	KeyPack
+	KeyDoctor
 )
 
 func (k KeyKind) String() string {
-	if k < KeySlot || k > KeyPack {
+	if k < KeySlot || k > KeyDoctor {
 		return fmt.Sprintf("key(%d)", uint8(k))
 	}
-	return [...]string{"slot", "head", "stamp", "topology", "trim", "stream", "pack"}[k-KeySlot]
+	return [...]string{"slot", "head", "stamp", "topology", "trim", "stream", "pack", "doctor"}[k-KeySlot]
 }
 
 // Key is a parsed key. Which fields count depends on Kind.
 type Key struct {
 	Kind       KeyKind
-	Chain      Chain  // all but stamp; of a stream key and of topology only the epoch
+	Chain      Chain  // all but stamp and doctor; of a stream key and of topology only the epoch
 	ID, LastID ID     // slot: ID; pack: first and last segment
 	Stream     string // stream: the name, "" if the key only has its hash
 	StreamHash string // stream: 32 hex digits of the name's SHA-256 if Stream is ""
@@ -62,6 +67,7 @@ type Key struct {
 	First      Seq    // stream
 	Revision   uint32 // stream, pack
 	N          uint64 // trim
+	Probe      string // doctor: all after its prefix, the run first
 }
 
 // SlotKey is where the slot at a position stands.
@@ -181,6 +187,8 @@ func (k Key) String() string {
 		return TrimKey(k.Chain, k.N)
 	case KeyPack:
 		return PackKey(k.Chain, k.ID, k.LastID, k.Revision)
+	case KeyDoctor:
+		return DoctorPrefix + k.Probe
 	case KeyStream:
 		if k.Stream != "" {
 			return StreamKey(k.Stream, k.Chain.Epoch, k.First, k.Revision)

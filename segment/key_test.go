@@ -13,6 +13,7 @@ func sampleKeys() []string {
 	c := Chain{1, 0xab}
 	keys := []string{
 		SlotKey(c, 1), SlotKey(Chain{^Epoch(0), ^Shard(0)}, ^ID(0)), HeadKey(c), StampKey(), TopologyKey(1), TrimKey(c, 17),
+		DoctorPrefix + "0198/create-once-1/key", DoctorPrefix + "0198/now",
 		PackKey(c, 1, 9, 0), PackKey(c, 1, 9, 2), PackKey(c, 1, 10, 0),
 	}
 	for _, name := range sampleNames() {
@@ -99,6 +100,7 @@ func TestUnknownKeys(t *testing.T) {
 		"obj/000/a/00000001.0000000000000001", "obj/d24/=61/00000001.0000000000000001", "obj/d24/=6/00000001.0000000000000001",
 		"obj/d24/~a/00000001.0000000000000001", "obj/d24//00000001.0000000000000001", "obj/d24/a/b/00000001.0000000000000001",
 		"obj/d24/=h00/00000001.0000000000000001", "obj/d24/a/00000001.0000000000000001~1", "obj/d24/a",
+		"meta/doctor/", "meta/doctor/run", "meta/doctor/run/", "meta/doctor//x", "meta/doctor/run/../x", "meta/doctor/run/a b", "meta/doctor2/run/x",
 	} {
 		if k, err := ParseKey(s); !errors.Is(err, ErrUnknownKey) {
 			t.Errorf("%q was taken: %+v, %v", s, k, err)

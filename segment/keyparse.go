@@ -14,6 +14,8 @@ func ParseKey(s string) (Key, error) {
 	switch {
 	case s == stampKey:
 		return Key{Kind: KeyStamp}, nil
+	case p.lit(DoctorPrefix):
+		k = Key{Kind: KeyDoctor, Probe: p.probe()}
 	case p.lit(SegPrefix):
 		k = Key{Kind: KeySlot, Chain: p.chain()}
 		p.must(".")
@@ -109,6 +111,31 @@ func (p *keyParser) pack() Key {
 	k.Revision = p.revision()
 	p.ok = p.ok && k.ID <= k.LastID
 	return k
+}
+
+// probe reads a run of the doctor and what it named, at least one segment each. The rest
+// is the doctor's own: nothing else reads it.
+func (p *keyParser) probe() string {
+	s := p.rest
+	p.rest = ""
+	segments := strings.Split(s, "/")
+	p.ok = p.ok && len(segments) > 1
+	for _, seg := range segments {
+		p.ok = p.ok && probeSegment(seg)
+	}
+	return s
+}
+
+func probeSegment(seg string) bool {
+	if seg == "" || seg == "." || seg == ".." || len(seg) > 255 {
+		return false
+	}
+	for i := range len(seg) {
+		if c := seg[i]; !plain(c) && c != '.' && c != '~' && c != '=' {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *keyParser) stream() Key {
