@@ -54,9 +54,33 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// FlipBody flips one bit in the answer's body: that of byte At, counted around the end.
+// Spot finds the byte of a body to damage; -1: none.
+type Spot func(body []byte) int
+
+// Byte is the n-th, from 0, counted around the end of a shorter body.
+func Byte(n int) Spot {
+	return func(body []byte) int {
+		if len(body) == 0 {
+			return -1
+		}
+		return n % len(body)
+	}
+}
+
+// EndOf is the last byte of a text's first occurrence.
+func EndOf(text string) Spot {
+	return func(body []byte) int {
+		i := bytes.Index(body, []byte(text))
+		if i < 0 {
+			return -1
+		}
+		return i + len(text) - 1
+	}
+}
+
+// FlipBody flips the lowest bit of one byte of the answer's body.
 type FlipBody struct {
-	At int
+	At Spot
 }
 
 func (f FlipBody) strike(x *exchange) {
@@ -74,9 +98,9 @@ func (f FlipBody) strike(x *exchange) {
 	x.answer(resp, body)
 }
 
-// FlipRequest flips one bit in the request's body on its way to the server.
+// FlipRequest flips the lowest bit of one byte of the request's body.
 type FlipRequest struct {
-	At int
+	At Spot
 }
 
 func (f FlipRequest) strike(x *exchange) {
@@ -94,9 +118,9 @@ func (f FlipRequest) strike(x *exchange) {
 	x.relay(resp)
 }
 
-func flip(b []byte, at int) {
-	if len(b) > 0 {
-		b[at%len(b)] ^= 1
+func flip(body []byte, at Spot) {
+	if i := at(body); i >= 0 {
+		body[i] ^= 1
 	}
 }
 

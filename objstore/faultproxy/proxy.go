@@ -28,10 +28,6 @@ const (
 type Config struct {
 	Upstream string         // http://HOST:PORT or https://HOST:PORT
 	Roots    *x509.CertPool // to trust the upstream; nil: the system's
-	// Streak is how many faults in a row may strike one operation on one key, of all
-	// rules together; 0: any number. With fewer than the Store's attempts, random
-	// faults stay within what it absorbs.
-	Streak int
 }
 
 // Proxy is a running proxy. It is safe for concurrent use.
@@ -65,7 +61,7 @@ func Start(cfg Config) (*Proxy, error) {
 		return nil, fmt.Errorf("listening for the proxy's clients: %w", err)
 	}
 	p := &Proxy{
-		upstream: upstream, listener: listener, served: make(chan struct{}), streak: cfg.Streak,
+		upstream: upstream, listener: listener, served: make(chan struct{}),
 		transport: &http.Transport{
 			TLSClientConfig:     &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12},
 			MaxIdleConnsPerHost: upstreamConns, ExpectContinueTimeout: expectTimeout, DisableCompression: true,
@@ -90,6 +86,15 @@ func (p *Proxy) Add(rules ...*Rule) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rules = append(p.rules, rules...)
+}
+
+// SetStreak says how many faults in a row may strike one operation on one key, of all
+// rules together; 0: any number. With fewer than a Store's attempts, random faults stay
+// within what it absorbs.
+func (p *Proxy) SetStreak(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.streak = n
 }
 
 // Clear drops all rules. What their faults hold stays held.

@@ -176,8 +176,8 @@ func TestFaults(t *testing.T) {
 		"cut answer":         {fault: CutBody{After: 5}, applied: 1, status: 200, sees: hello[:5], cut: true},
 		"cut chunked answer": {fault: CutBody{After: 5, Chunked: true}, applied: 1, status: 200, sees: hello[:5], cut: true},
 		"cut request":        {fault: CutRequest{After: 4}},
-		"flipped answer":     {fault: FlipBody{At: len(hello) + 1}, applied: 1, status: 200, sees: "hdllo, client"},
-		"flipped request":    {fault: FlipRequest{At: 1}, applied: 1, body: flipped, status: 200, sees: hello},
+		"flipped answer":     {fault: FlipBody{At: Byte(len(hello) + 1)}, applied: 1, status: 200, sees: "hdllo, client"},
+		"flipped request":    {fault: FlipRequest{At: EndOf("re")}, applied: 1, body: flipped, status: 200, sees: hello},
 		"late":               {fault: &ApplyLate{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -372,11 +372,12 @@ func TestTrickle(t *testing.T) {
 // are named.
 func TestStreak(t *testing.T) {
 	up := newUpstream(t, false)
-	p, err := Start(Config{Upstream: up.server.URL, Streak: 2})
+	p, err := Start(Config{Upstream: up.server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = p.Close() }()
+	p.SetStreak(2)
 	always, never := &Rule{Name: "always", Fault: Empty(500)}, &Rule{Name: "never", Key: func(string) bool { return false }, Fault: Reset{}}
 	p.Add(always, never)
 	r := &rig{T: t, up: up, proxy: p, client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
