@@ -30,9 +30,13 @@ type backendFlags struct {
 
 func (b *backendFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&b.dir, "dir", "", "embedded layout: DIR/bucket, DIR/catalog.db, DIR/writer (default strandline-data, unless --store and --catalog are given)")
-	f.StringArrayVar(&b.stores, "store", nil, "CLASS=URL[,URL…]: file:///dir, minio://host:port/bucket/prefix?tls=, s3://bucket/prefix?region=&endpoint=&path-style=")
+	f.StringArrayVar(&b.stores, "store", nil, "CLASS=URL[,URL…]: "+storeURLs)
 	f.StringVar(&b.catalog, "catalog", "", "catalog: sqlite:///path/catalog.db")
 }
+
+// storeURLs is what --store takes, for help texts and errors.
+const storeURLs = "file:///dir, minio://host:port/bucket/prefix?tls=, s3://bucket/prefix?region=&endpoint=&path-style=; " +
+	"both S3 kinds also take ca=FILE, and what the store cannot do: parts=equal, range-copy=false, concurrency=N"
 
 // mode is how a tier is opened.
 type mode int
@@ -249,6 +253,7 @@ func openDriver(ctx context.Context, raw string, m mode) (objstore.Driver, error
 
 // redact drops credentials that somebody put into a URL before it is printed.
 func redact(raw string) string {
+	raw, _, _ = strings.Cut(raw, "?")
 	at := strings.LastIndex(raw, "@")
 	if at < 0 {
 		return raw

@@ -1,0 +1,17 @@
+// Package storebench measures objstore.Store over a driver beside the bare client of the
+// same library, in one run and in pairs, so that the machine's and the store's mood hits
+// both:
+//
+//	for each cell (operation, size, calls in flight)
+//	    for each round
+//	        ours, bare, bare with the library's defaults   (the order turns each round)
+//	    medians, and the median of the ratios of a round
+//
+// A measurement is a number of equal operations at a fixed number in flight: throughput,
+// CPU seconds of this process (not the store's), the most that the Go heap held above
+// where it began, requests. Everything is written under one prefix, bench/ and a random
+// id, and is deleted at the end, also after a failure or an interrupt; no other key is
+// read or written.
+//
+// It measures and does not judge: how fast a store must be is nobody's to say here.
+package storebench
