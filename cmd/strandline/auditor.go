@@ -98,6 +98,7 @@ func newUUID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 func (a *app) auditorCommand() *cobra.Command {
 	var b backendFlags
 	var f auditorFlags
+	var p proving
 	var once bool
 	var linger time.Duration
 	cmd := &cobra.Command{
@@ -114,6 +115,7 @@ func (a *app) auditorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			p.on(&b, log, f.config.DryRun)
 			t, err := b.open(cmd.Context(), modeWrite)
 			if err != nil {
 				return err
@@ -141,6 +143,7 @@ func (a *app) auditorCommand() *cobra.Command {
 	fs := cmd.Flags()
 	b.register(fs)
 	f.register(fs)
+	p.register(fs)
 	fs.BoolVar(&once, "once", false, "run what is due until nothing is, then exit")
 	fs.DurationVar(&linger, "linger", 0, "with --once: also wait for what comes due within this time (default: 3 read graces, at most 5s)")
 	fs.BoolVar(&f.config.DryRun, "dry-run", false, "print what would be deleted and why the rest stays; change nothing")

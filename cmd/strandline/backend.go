@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -26,6 +27,8 @@ type backendFlags struct {
 	dir     string
 	stores  []string
 	catalog string
+	// prove is asked about the stores before anything is written to them; nil: not asked.
+	prove func(ctx context.Context, classes objstore.Classes) error
 }
 
 func (b *backendFlags) register(f *pflag.FlagSet) {
@@ -94,10 +97,23 @@ func (b *backendFlags) open(ctx context.Context, m mode) (_ *tier, err error) {
 		}
 	}
 	if m == modeCreate {
+		if err := b.proven(ctx, t); err != nil {
+			return t, err
+		}
 		_, err = check.Ensure(ctx, t.catalog, t.classes)
 		return t, err
 	}
-	return t, check.Verify(ctx, t.catalog, t.classes)
+	if err := check.Verify(ctx, t.catalog, t.classes); err != nil {
+		return t, err
+	}
+	return t, b.proven(ctx, t)
+}
+
+func (b *backendFlags) proven(ctx context.Context, t *tier) error {
+	if b.prove == nil {
+		return nil
+	}
+	return b.prove(ctx, t.classes)
 }
 
 // storeMode is m, but that a deployment with an epoch has its buckets: one that is missing
@@ -188,6 +204,15 @@ type classSpec struct {
 
 // parseStores reads every --store before anything is opened.
 func parseStores(flags []string) ([]classSpec, error) {
+	specs, err := parseClasses(flags)
+	if err == nil && !slices.ContainsFunc(specs, func(s classSpec) bool { return s.class == string(segment.ClassStandard) }) {
+		err = usage("--store: the class standard is missing; give --store standard=URL")
+	}
+	return specs, err
+}
+
+// parseClasses reads them for whoever does not need the standard class.
+func parseClasses(flags []string) ([]classSpec, error) {
 	var specs []classSpec
 	seen := map[string]bool{}
 	for _, flag := range flags {
@@ -200,9 +225,6 @@ func parseStores(flags []string) ([]classSpec, error) {
 		}
 		seen[class] = true
 		specs = append(specs, classSpec{class, strings.Split(urls, ",")})
-	}
-	if !seen[string(segment.ClassStandard)] {
-		return nil, usage("--store: the class standard is missing; give --store standard=URL")
 	}
 	return specs, nil
 }

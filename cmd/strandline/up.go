@@ -16,6 +16,7 @@ import (
 type upFlags struct {
 	owner   ownerFlags
 	auditor auditorFlags
+	proving proving
 	shards  uint32
 }
 
@@ -32,6 +33,7 @@ func (a *app) upCommand() *cobra.Command {
 	f := cmd.Flags()
 	u.owner.register(f)
 	u.auditor.register(f)
+	u.proving.register(f)
 	f.Uint32Var(&u.shards, "shards", 0, "shards of a new deployment (default 4); of a standing one: must agree")
 	return cmd
 }
@@ -56,6 +58,7 @@ func (a *app) up(ctx context.Context, u *upFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	u.proving.on(&u.owner.backend, log, false)
 	t, err := u.owner.backend.open(ctx, modeCreate)
 	if err != nil {
 		return err

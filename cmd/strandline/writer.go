@@ -16,11 +16,12 @@ import (
 
 // writerFlags are the knobs of `writer`.
 type writerFlags struct {
-	owner  ownerFlags
-	shards string
-	index  uint32
-	count  uint32
-	given  func(name string) bool
+	owner   ownerFlags
+	proving proving
+	shards  string
+	index   uint32
+	count   uint32
+	given   func(name string) bool
 }
 
 func (a *app) writerCommand() *cobra.Command {
@@ -40,6 +41,7 @@ func (a *app) writerCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	w.owner.register(f)
+	w.proving.register(f)
 	w.given = f.Changed
 	f.StringVar(&w.shards, "shards", "", "shards to own, like 0-3,7")
 	f.Uint32Var(&w.index, "shard-index", 0, "which of --shard-count writers this is, from 0")
@@ -126,6 +128,7 @@ func (a *app) writer(ctx context.Context, w *writerFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	w.proving.on(&w.owner.backend, log, false)
 	t, err := w.owner.backend.open(ctx, modeCreate)
 	if err != nil {
 		return err
