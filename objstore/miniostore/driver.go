@@ -81,6 +81,15 @@ func openError(kind, err error) error {
 	return &objstore.Error{Op: "open", Key: "minio", Kind: kind, Err: err}
 }
 
+// begin starts one call: its record, and the context to make it with, which ends when
+// the call has failed. The library then tells at once instead of sleeping first.
+func begin(ctx context.Context, op s3wire.Op) (context.Context, *s3wire.Exchange) {
+	ctx, stop := context.WithCancel(ctx) // ends with its parent at the latest
+	ctx, ex := s3wire.NewExchange(ctx, op)
+	ex.EndOnFailure(stop)
+	return ctx, ex
+}
+
 // Capabilities of the store, as far as its answers and its URL told.
 func (d *Driver) Capabilities() objstore.Capabilities {
 	return d.limits.Apply(s3wire.Capabilities(d.transport.Server()))

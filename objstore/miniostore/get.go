@@ -27,8 +27,8 @@ func (d *Driver) Get(ctx context.Context, key string, r objstore.Range, ifMatch 
 	if ifMatch != "" {
 		o.Set("If-Match", `"`+ifMatch+`"`)
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.Get)
-	body, _, _, err := d.core.GetObject(ctx, d.space.Bucket, d.space.Full(key), o)
+	callCtx, ex := begin(ctx, s3wire.Get)
+	body, _, _, err := d.core.GetObject(callCtx, d.space.Bucket, d.space.Full(key), o)
 	if err := s3wire.Verdict(ex, key, err); err != nil {
 		if s3wire.EmptySuffix(ex, r) {
 			return d.emptySuffix(ctx, key, ifMatch)
@@ -52,7 +52,7 @@ func (d *Driver) Head(ctx context.Context, key string) (objstore.Info, error) {
 	if err := d.space.Check(s3wire.Head, key); err != nil {
 		return objstore.Info{}, err
 	}
-	callCtx, ex := s3wire.NewExchange(ctx, s3wire.Head)
+	callCtx, ex := begin(ctx, s3wire.Head)
 	_, err := d.core.StatObject(callCtx, d.space.Bucket, d.space.Full(key), minio.StatObjectOptions{})
 	if s3wire.Unexplained(ex) {
 		return s3wire.Confirm(key, func(r objstore.Range) (io.ReadCloser, objstore.Info, error) {

@@ -19,7 +19,7 @@ func (d *Driver) Put(ctx context.Context, key string, body io.ReadSeeker, size i
 	if err != nil {
 		return objstore.Info{}, s3wire.Invalid(s3wire.Put, key, err)
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.Put)
+	ctx, ex := begin(ctx, s3wire.Put)
 	o := metaOptions(opts.Meta)
 	o.UserMetadata[s3wire.ChecksumHeader] = sum
 	o.DisableContentSha256 = true

@@ -18,7 +18,7 @@ func (d *Driver) CreateUpload(ctx context.Context, key string, meta map[string]s
 	if err := d.checkPut(key, objstore.PutOptions{Meta: meta}); err != nil {
 		return "", err
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.CreateUpload)
+	ctx, ex := begin(ctx, s3wire.CreateUpload)
 	id, err := d.core.NewMultipartUpload(ctx, d.space.Bucket, d.space.Full(key), metaOptions(meta))
 	if err := s3wire.Verdict(ex, key, err); err != nil {
 		return "", err
@@ -38,7 +38,7 @@ func (d *Driver) UploadPart(ctx context.Context, key, id string, number int, bod
 	if err != nil {
 		return objstore.Part{}, s3wire.Invalid(s3wire.UploadPart, key, err)
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.UploadPart)
+	ctx, ex := begin(ctx, s3wire.UploadPart)
 	got, err := d.core.PutObjectPart(ctx, d.space.Bucket, d.space.Full(key), id, number, body, size, minio.PutObjectPartOptions{
 		CustomHeader:         http.Header{s3wire.ChecksumHeader: {sum}},
 		DisableContentSha256: true,
@@ -57,7 +57,7 @@ func (d *Driver) CopyPart(ctx context.Context, key, id string, number int, src o
 	if err := s3wire.CheckCopy(key, id, number, src); err != nil {
 		return objstore.Part{}, err
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.CopyPart)
+	ctx, ex := begin(ctx, s3wire.CopyPart)
 	got, err := d.core.CopyObjectPart(ctx, d.space.Bucket, d.space.Full(src.Key), d.space.Bucket, d.space.Full(key), id, number,
 		src.Offset, src.Length, map[string]string{"X-Amz-Copy-Source-If-Match": `"` + src.ETag + `"`})
 	if err := s3wire.Verdict(ex, key, err); err != nil {
@@ -77,7 +77,7 @@ func (d *Driver) Complete(ctx context.Context, key, id string, parts []objstore.
 	if err := s3wire.CheckConditions(s3wire.Complete, key, opts); err != nil {
 		return objstore.Info{}, err
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.Complete)
+	ctx, ex := begin(ctx, s3wire.Complete)
 	var o minio.PutObjectOptions
 	condition(&o, ex, opts)
 	list := make([]minio.CompletePart, len(parts))
@@ -99,7 +99,7 @@ func (d *Driver) Abort(ctx context.Context, key, id string) error {
 	if err := s3wire.CheckPart(s3wire.Abort, key, id, 1, 0); err != nil {
 		return err
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.Abort)
+	ctx, ex := begin(ctx, s3wire.Abort)
 	err := d.core.AbortMultipartUpload(ctx, d.space.Bucket, d.space.Full(key), id)
 	if err := s3wire.Verdict(ex, key, err); !errors.Is(err, objstore.ErrNotFound) {
 		return err

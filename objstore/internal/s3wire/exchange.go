@@ -64,6 +64,8 @@ type Exchange struct {
 	// means.
 	IfNoneMatch, IfMatch bool
 
+	stop context.CancelFunc // ends the library's call once it has failed; nil: the library ends by itself
+
 	mu        sync.Mutex
 	signer    Signer // in the request's signature; stores quote it in messages
 	plain     bool   // the request went without TLS
@@ -85,6 +87,17 @@ type Exchange struct {
 func NewExchange(ctx context.Context, op Op) (context.Context, *Exchange) {
 	ex := &Exchange{Op: op}
 	return context.WithValue(ctx, exchangeKey{}, ex), ex
+}
+
+// EndOnFailure makes a failure on the wire end the context that the library works with,
+// by stop. minio-go sleeps up to 200 ms after its last attempt before it tells of the
+// failure, and pauses are objstore.Store's business.
+func (ex *Exchange) EndOnFailure(stop context.CancelFunc) { ex.stop = stop }
+
+func (ex *Exchange) end() {
+	if ex.stop != nil {
+		ex.stop()
+	}
 }
 
 type exchangeKey struct{}

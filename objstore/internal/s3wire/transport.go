@@ -116,6 +116,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.http.RoundTrip(req)
 	if err != nil {
 		ex.failed(err)
+		ex.end()
 		return nil, err
 	}
 	if s := resp.Header.Get("Server"); s != "" && s != t.Server() {
@@ -126,7 +127,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.renewal(req.Context(), ex)
 	if err != nil {
 		ex.notAnAnswer(err)
+		ex.end()
 		return nil, err
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		ex.end() // the body, if there is one, is in memory
 	}
 	return resp, nil
 }
