@@ -32,12 +32,17 @@ func (s *Store) ReadRange(ctx context.Context, key string, off, n int64) ([]byte
 		info, err := s.Head(ctx, key)
 		return nil, info, err
 	}
-	buf := make([]byte, n)
-	info, err := s.readInto(ctx, key, off, buf, "")
-	if err != nil {
+	var buf []byte
+	f := fill{s: s, key: key, size: -1, plan: func(int64) (int64, []byte, error) {
+		// Only now: clearing megabytes takes as long as the store needs to send them, and
+		// before the request it would be waited for.
+		buf = make([]byte, n)
+		return off, buf, nil
+	}}
+	if err := f.run(ctx, Range{Offset: off, Length: n}); err != nil {
 		return nil, Info{}, err
 	}
-	return buf, info, nil
+	return buf, f.info, nil
 }
 
 // readInto fills buf from off, under ifMatch if that is given.
