@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"hash/crc64"
+	"net/http"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -132,6 +133,7 @@ func findingsOfChecksums() []finding {
 		{name: "minio-go's trailing checksum over plain HTTP", only: "minio-go", see: func(l *lab) string {
 			client, err := minio.NewCore(l.to.Endpoint, &minio.Options{
 				Creds: credentials.NewStaticV4(l.to.AccessKey, l.to.SecretKey, ""), Region: "us-east-1", MaxRetries: 1, TrailingHeaders: true,
+				Transport: &http.Transport{DisableKeepAlives: true},
 			})
 			if err != nil {
 				return err.Error()

@@ -35,11 +35,14 @@ func realLosses(t *testing.T, open Opener, s *realstore.Server) {
 }
 
 // bareClient speaks to a target without our driver, to see what the driver cannot ask.
+// Each request has a connection of its own: versitygw leaves the body of a refused
+// request unread if it is in signed chunks, as this library sends it by default, and
+// takes it for the next request on that connection.
 func bareClient(t testing.TB, to Target) *minio.Core {
 	t.Helper()
 	core, err := minio.NewCore(to.Endpoint, &minio.Options{
 		Creds: credentials.NewStaticV4(to.AccessKey, to.SecretKey, ""), Region: "us-east-1", MaxRetries: 1,
-		BucketLookup: minio.BucketLookupPath,
+		BucketLookup: minio.BucketLookupPath, Transport: &http.Transport{DisableKeepAlives: true},
 	})
 	if err != nil {
 		t.Fatal(err)
