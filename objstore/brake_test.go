@@ -289,6 +289,22 @@ func TestAskAfterUnknown(t *testing.T) {
 	})
 }
 
+// TestLongAskWithAnOpenOutcome: a proxy's 503 with a long ask leaves open what became of
+// the write, and whoever reads back comes back, too: that is the caller's, later.
+func TestLongAskWithAnOpenOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &busy{took: time.Millisecond}
+		b.verdict = func(int, time.Time) error {
+			return &objstore.Error{Op: "put", Key: "new", Kind: objstore.ErrAmbiguous, RetryAfter: time.Minute}
+		}
+		_, err := busyStore(t, b).PutOnce(t.Context(), "new", nil, nil)
+		wantKind(t, err, objstore.ErrAmbiguous)
+		if len(b.came) != 1 || objstore.RetryAfter(err) != time.Minute {
+			t.Errorf("%d requests, RetryAfter %v", len(b.came), objstore.RetryAfter(err))
+		}
+	})
+}
+
 // TestBrakeSleepsOnce: a hold asks the injected Sleep once, and does not spin on a
 // Sleep that takes no time.
 func TestBrakeSleepsOnce(t *testing.T) {

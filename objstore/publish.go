@@ -27,6 +27,7 @@ type publication struct {
 //	  unknown, not found          another's       lost, if no own attempt can have stood before it
 //	                              absent          not applied yet: again, the condition guards a late arrival
 //	                              unreadable      unknown
+//	unknown, and a long ask       not now         unknown
 //
 // Complete differs in two answers: a conflict, or an upload that is gone while
 // the key is absent, are returned as they are: the caller starts a new upload.
@@ -35,36 +36,41 @@ func (s *Store) publish(ctx context.Context, p publication) (Info, error) {
 	defer cancel()
 	var unknown error // the first attempt that may have been applied
 	for n := 0; ; n++ {
-		var info Info
-		err := s.attempt(ctx, p.op, p.key, func(ctx context.Context) (err error) {
-			info, err = p.call(ctx)
-			return err
-		})
+		info, err := s.publishOnce(ctx, p)
 		if err == nil {
-			info.Key = p.key
 			return info, nil
 		}
 		if errors.Is(err, ErrAmbiguous) && unknown == nil {
 			unknown = err
 		}
-		if p.decisive(err) {
-			info, err, done := s.readBack(ctx, p, err, unknown)
-			if done {
+		switch {
+		case errors.Is(err, ErrAmbiguous) && RetryAfter(err) > MaxRetryAfter:
+			return Info{}, err // who asks for so long is not to be read from either
+		case p.decisive(err):
+			if info, err, done := s.readBack(ctx, p, err, unknown); done {
 				return info, err
 			}
-		} else if !p.retryable(err) {
+		case !p.retryable(err):
 			return Info{}, p.verdict(err, unknown)
 		}
 		if n+1 >= s.cfg.Attempts || s.pause(ctx, n, RetryAfter(err)) != nil {
 			return Info{}, p.verdict(err, unknown)
 		}
-		if p.before == nil {
-			continue
-		}
-		if berr := p.before(); berr != nil {
-			return Info{}, p.verdict(errors.Join(berr, err), unknown)
+		if p.before != nil {
+			if berr := p.before(); berr != nil {
+				return Info{}, p.verdict(errors.Join(berr, err), unknown)
+			}
 		}
 	}
+}
+
+func (s *Store) publishOnce(ctx context.Context, p publication) (info Info, err error) {
+	err = s.attempt(ctx, p.op, p.key, func(ctx context.Context) (err error) {
+		info, err = p.call(ctx)
+		return err
+	})
+	info.Key = p.key
+	return info, err
 }
 
 // decisive answers are about what stands under the key: they call for a read.
