@@ -41,15 +41,16 @@ func Bucket(deployment, class, name string, alone bool) string {
 
 // object is objstore.Info as a header.
 type object struct {
+	Key      string            `json:"key"`
 	Size     int64             `json:"size"`
 	ETag     string            `json:"etag"`
 	Modified int64             `json:"modified,omitempty"` // Unix nanoseconds
 	Meta     map[string]string `json:"meta,omitempty"`
 }
 
-// EncodeObject writes what a read answers about its object, but for the key.
+// EncodeObject writes what a read answers about its object.
 func EncodeObject(info objstore.Info) string {
-	o := object{Size: info.Size, ETag: info.ETag, Meta: info.Meta}
+	o := object{Key: info.Key, Size: info.Size, ETag: info.ETag, Meta: info.Meta}
 	if !info.Modified.IsZero() {
 		o.Modified = info.Modified.UnixNano()
 	}
@@ -57,14 +58,14 @@ func EncodeObject(info objstore.Info) string {
 	return string(b)
 }
 
-// DecodeObject is EncodeObject's inverse.
+// DecodeObject is EncodeObject's inverse; an answer about another key is refused.
 func DecodeObject(key, text string) (objstore.Info, error) {
 	var o object
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return objstore.Info{}, fmt.Errorf("%s of %s: %w", HeaderObject, key, err)
 	}
-	if o.Size < 0 || o.ETag == "" {
-		return objstore.Info{}, fmt.Errorf("%s of %s: size %d, ETag %q", HeaderObject, key, o.Size, o.ETag)
+	if o.Key != key || o.Size < 0 || o.ETag == "" {
+		return objstore.Info{}, fmt.Errorf("%s of %s: key %q, size %d, ETag %q", HeaderObject, key, o.Key, o.Size, o.ETag)
 	}
 	info := objstore.Info{Key: key, Size: o.Size, ETag: o.ETag, Meta: o.Meta}
 	if o.Modified != 0 {
