@@ -4,7 +4,7 @@
 //
 //	for each cell (operation, size, calls in flight)
 //	    for each round
-//	        ours, bare, bare with the library's defaults   (the order turns each round)
+//	        ours, bare, bare with the library's defaults   (and back in the next round)
 //	    medians, and the median of the ratios of a round
 //
 // A measurement is a number of equal operations at a fixed number in flight: throughput,

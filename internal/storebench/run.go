@@ -96,7 +96,8 @@ func (b *bench) table(ctx context.Context, all []Contender) ([]Result, error) {
 	return out, nil
 }
 
-// row runs one cell: each round has every contender once, and the order turns.
+// row runs one cell: each round has every contender once, there and back: who comes
+// first, and after whom, is shared evenly.
 func (b *bench) row(ctx context.Context, c cell, all []Contender, progress func(done int, name string)) (Result, error) {
 	samples := make([][]sample, len(all))
 	names := make([]string, len(all))
@@ -105,7 +106,10 @@ func (b *bench) row(ctx context.Context, c cell, all []Contender, progress func(
 	}
 	for round := range b.o.Rounds {
 		for turn := range all {
-			i := (turn + round) % len(all)
+			i := turn
+			if round%2 == 1 {
+				i = len(all) - 1 - turn
+			}
 			progress(round*len(all)+turn, names[i])
 			s, err := b.one(ctx, c, all[i], fmt.Sprintf("%s%s-%d-%d-%d/", b.dir, plainName(c.name), c.inFlight, i, round))
 			if err != nil {
