@@ -13,6 +13,9 @@
 //     checksum algorithm is declared for an upload: uploads hold copied parts, which
 //     MinIO then refuses and versitygw sums up wrongly.
 //
+// Credentials come from minio-go's providers, walked in credentials.go: the first way that
+// is set up counts, its failure is the failure, and expired ones are renewed in mid-call.
+//
 // What an answer means is decided by package s3wire from the answer itself, the same
 // for both S3 drivers. Listing and bulk deletes are also read from the answer: the
 // library drops some per-key errors and has no place to continue a listing at.

@@ -7,7 +7,8 @@
 //     successful create-once write whose answer was lost with 412. Package objstore
 //     retries, and reads back first;
 //   - an http.Transport of its own, sized to the concurrency, on the S3 client only:
-//     credentials are fetched over the SDK's;
+//     credentials are fetched over the SDK's, within bounds, and anew when a store finds
+//     them expired (credentials.go);
 //   - a CRC-32C header with each body, computed before the request, and an unsigned
 //     payload: the SDK's default over plain HTTP is a SHA-256 of the payload and triples
 //     the client's CPU. Checksums beyond that only where S3 requires one (bulk deletes):
