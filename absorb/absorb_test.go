@@ -446,33 +446,6 @@ func TestDifferingCopyIsReported(t *testing.T) {
 	}
 }
 
-// TestMissingBucketHoldsBack: no absorb before every bucket of the set has the slot.
-func TestMissingBucketHoldsBack(t *testing.T) {
-	w := newWorld(t, nil)
-	sick := true
-	second := memstore.New(memstore.Options{})
-	w.b.Set = append(w.b.Set, newStore(t, faultstore.Wrap(second, func(faultstore.Call) faultstore.Fault {
-		if sick {
-			return faultstore.Fault{Kind: faultstore.NotApplied}
-		}
-		return faultstore.Fault{}
-	})))
-	s := w.put(w.makeSlot(1, "a"))
-	if _, err := w.all(w.who); !errors.Is(err, objstore.ErrUnavailable) {
-		t.Errorf("%v", err)
-	}
-	if row := w.row(); row.AbsorbedEnd != 1 {
-		t.Errorf("%+v", row)
-	}
-	sick = false
-	if _, err := w.all(w.who); err != nil {
-		t.Error(err)
-	}
-	if !bytes.Equal(second.Dump()[s.key], s.body) {
-		t.Error("the copy differs")
-	}
-}
-
 // TestLargeFooter needs a second GET, of exactly what is missing.
 func TestLargeFooter(t *testing.T) {
 	w := newWorld(t, nil)

@@ -14,6 +14,7 @@ import (
 type Report struct {
 	Absorbed int
 	Voided   int
+	Copied   int // copies that a bucket of a set missed (Checker)
 }
 
 // All absorbs every slot that stands from absorbed_end on, until nothing stands at

@@ -15,7 +15,7 @@ import (
 
 // ChainCatalog is what the absorb-check duty needs of a catalog.
 type ChainCatalog interface {
-	Catalog
+	MendCatalog
 	Now(ctx context.Context) (time.Time, error)
 	Chains(ctx context.Context) ([]catalog.ChainRow, error)
 	Topologies(ctx context.Context) ([]catalog.Topology, error)
@@ -28,8 +28,9 @@ type Checker struct {
 	Classes objstore.Classes
 }
 
-// RunOnce looks at every open chain without a living lease. One chain's failure
-// holds up no other; all are returned.
+// RunOnce looks at every open chain without a living lease, and then at the copies of
+// every chain whose set has more than one bucket. One chain's failure holds up no other;
+// all are returned.
 func (k Checker) RunOnce(ctx context.Context) (Report, error) {
 	var sum Report
 	due, classes, err := k.due(ctx)
@@ -48,7 +49,38 @@ func (k Checker) RunOnce(ctx context.Context) (Report, error) {
 			errs = append(errs, fmt.Errorf("absorb-check of chain %s: %w", row.Chain, err))
 		}
 	}
-	return sum, errors.Join(errs...)
+	sum.Copied, err = k.mend(ctx, classes)
+	return sum, errors.Join(append(errs, err)...)
+}
+
+// mend makes the copies that are missing, class by class. The owner's lease does not
+// matter: a copy is what stands in the first bucket, whoever makes it.
+func (k Checker) mend(ctx context.Context, classes map[segment.Epoch]segment.Class) (made int, err error) {
+	sets := map[segment.Class][]catalog.ChainRow{}
+	for class, set := range k.Classes {
+		if len(set) > 1 {
+			sets[segment.Class(class)] = nil
+		}
+	}
+	if len(sets) == 0 {
+		return 0, nil // the ordinary deployment is asked nothing more
+	}
+	rows, err := k.Catalog.Chains(ctx) // again: slots were absorbed since
+	if err != nil {
+		return 0, fmt.Errorf("absorb-check: read the chains: %w", err)
+	}
+	for _, row := range rows {
+		if class := classes[row.Epoch]; len(k.Classes[string(class)]) > 1 {
+			sets[class] = append(sets[class], row)
+		}
+	}
+	var errs []error
+	for class, rows := range sets {
+		n, err := Mend(ctx, k.Catalog, Bucket{Set: k.Classes[string(class)], Class: class}, rows)
+		made += n
+		errs = append(errs, err)
+	}
+	return made, errors.Join(errs...)
 }
 
 // due reads all that decides, before anything is done.

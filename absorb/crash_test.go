@@ -31,11 +31,15 @@ func scene(t *testing.T, wrap func(objstore.Driver) objstore.Driver) *world {
 }
 
 // converges runs the absorb again, without faults, and wants what one undisturbed run
-// gives: every slot once, the stray voided once, a copy of each.
+// gives: every slot once, the stray voided once, and by what the absorb-check mends a copy
+// of each.
 func (w *world) converges() {
 	w.t.Helper()
 	if _, err := w.all(w.who); err != nil {
 		w.t.Fatalf("without faults: %v", err)
+	}
+	if _, err := Mend(w.t.Context(), w.cat, w.b, []catalog.ChainRow{w.row()}); err != nil {
+		w.t.Fatalf("mend without faults: %v", err)
 	}
 	if a, b := w.plan("a"), w.plan("b"); a != "[1-2@1 5-6@2 7-8@4]" || b != "[3-4@1]" {
 		w.t.Errorf("a: %s, b: %s", a, b)

@@ -5,6 +5,8 @@
 //	footer.go   footer -> catalog.Absorb, pure; used by an owner who just built it
 //	guards.go   what can be told from the chain row before the transaction tells it
 //	copy.go     the other buckets of the set get what stands in the first
+//	owed.go     the copies that could not be made at once, made later by the owner
+//	mend.go     the copies that nobody remembers, made by the auditor's absorb-check
 //	slot.go     Slot: all of the above for one position
 //	void.go     Void: a slot that cannot pass the guards moves only absorbed_end
 //	all.go      All: every slot that stands from absorbed_end on

@@ -12,6 +12,8 @@ import (
 type Bucket struct {
 	Set   objstore.Set
 	Class segment.Class
+	// Owed remembers the copies that an owner could not make yet; nil for anyone else.
+	Owed *Owed
 }
 
 // Caller is the chain's owner; the zero Caller is anyone else.

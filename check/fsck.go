@@ -157,7 +157,7 @@ func (w *walk) bucket(ctx context.Context, at place) error {
 // the listing may be older than the commit.
 func (w *walk) unlisted(ctx context.Context, at place, k keyedRefs) error {
 	if !at.deciding {
-		return nil
+		return w.copyMissing(ctx, at, k)
 	}
 	return w.named(ctx, at, k.key, k.refs)
 }

@@ -21,6 +21,7 @@ type standing struct {
 	young   bool              // its intent's deadline has not passed
 	epoch   bool              // the catalog has the key's epoch
 	old     bool              // as old as no running doctor is
+	stray   bool              // it stands in a bucket for copies, and not in the one that decides
 }
 
 // finding is what an object without a ref is.
@@ -70,6 +71,8 @@ func judgeSlot(s standing) finding {
 		return finding{state: Leaked, why: "a slot of a chain that the catalog does not have"}
 	case s.key.ID < s.chain.Trimmed:
 		return finding{state: Leaked, why: fmt.Sprintf("a stray below the chain's trimmed position %d", s.chain.Trimmed)}
+	case s.key.ID >= s.chain.AbsorbedEnd && s.stray:
+		return finding{state: Pending, why: "a copy of what the first bucket of the set does not have: nobody absorbs it, it goes when its position is trimmed"}
 	case s.key.ID >= s.chain.AbsorbedEnd && s.chain.Closed:
 		return finding{state: Unknown, why: "a slot beyond the end of a closed chain: nobody absorbs it"}
 	case s.key.ID >= s.chain.AbsorbedEnd:
@@ -99,6 +102,9 @@ func judgeSettled(s standing) finding {
 func (w *walk) unnamed(ctx context.Context, at place, info objstore.Info) error {
 	s, err := w.standing(ctx, info)
 	if err != nil {
+		return err
+	}
+	if s.stray, err = w.isStray(ctx, at, s); err != nil {
 		return err
 	}
 	f := judge(s)

@@ -62,6 +62,17 @@ type Report struct {
 	// GarbageTotal and DamageTotal count all findings; the lists are capped.
 	GarbageTotal int64 `json:"garbage_total"`
 	DamageTotal  int64 `json:"damage_total"`
+	// Missing are copies that a bucket of a set does not have yet. They change no verdict:
+	// the rows are in another bucket, and the auditor makes the copies.
+	Missing      []MissingCopy `json:"missing_copies,omitempty"`
+	MissingTotal int64         `json:"missing_copies_total,omitempty"`
+}
+
+func (r *Report) addMissing(limit int, m MissingCopy) {
+	r.MissingTotal++
+	if len(r.Missing) < limit {
+		r.Missing = append(r.Missing, m)
+	}
 }
 
 func (r *Report) addGarbage(limit int, g GarbageItem) {

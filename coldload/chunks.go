@@ -102,33 +102,37 @@ func readFooter(ctx context.Context, s *objstore.Store, key string) (*segment.Fo
 	})
 }
 
-// eachBucket tries the buckets of the ref's class in order, the deciding one
-// first. A key is gone only if every bucket answered so; a fault is never "gone".
+// eachBucket tries the buckets of the ref's class in order, the deciding one first:
+// the next where one is away, has no object, or holds bytes that do not verify. A key is
+// gone only if every bucket answered so; a fault is never "gone". It is corrupt only if no
+// bucket is left that may hold it whole: one that is away may.
 func (r *Reader) eachBucket(ctx context.Context, ref *catalog.Ref, read func(*objstore.Store) error) error {
 	set, err := r.classes.Set(string(ref.Class))
 	if err != nil {
 		return fmt.Errorf("stream %q: %w", ref.Stream, err)
 	}
-	var faults []error
+	var faults, corrupt []error
 	for _, s := range set {
 		err := read(s)
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
-		}
-		if ctx.Err() != nil {
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		}
-		if !errors.Is(err, objstore.ErrNotFound) {
+		case errors.Is(err, objstore.ErrNotFound):
+		case isCorrupt(err):
+			corrupt = append(corrupt, err)
+		default:
 			faults = append(faults, err)
 		}
 	}
-	if len(faults) == 0 {
-		return &goneError{key: ref.Key}
+	switch {
+	case len(faults) > 0:
+		return fmt.Errorf("stream %q: read %s: %w", ref.Stream, ref.Key, errors.Join(faults...))
+	case len(corrupt) > 0:
+		return &ReadError{Stream: ref.Stream, At: ref.FirstPos(), Key: ref.Key, Kind: ErrCorrupt, Err: errors.Join(corrupt...)}
 	}
-	if err := errors.Join(faults...); !isCorrupt(err) {
-		return fmt.Errorf("stream %q: read %s: %w", ref.Stream, ref.Key, err)
-	}
-	return &ReadError{Stream: ref.Stream, At: ref.FirstPos(), Key: ref.Key, Kind: ErrCorrupt, Err: errors.Join(faults...)}
+	return &goneError{key: ref.Key}
 }
 
 // goneError: no object stands at the key.

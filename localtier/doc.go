@@ -28,7 +28,8 @@
 //	           who wait
 //	publish    publisher.go is the loop; parcel.go the bundle and its create-once PUT
 //	           (uploads.go remembers those that have not ended), verdict.go what a 412
-//	           means, and the absorb; finish.go the CHECKPOINT
+//	           means, and the absorb; copies.go the copies that a bucket missed;
+//	           finish.go the CHECKPOINT
 //	keep       lease.go; hydrate.go brings slots back (slotchunks.go); housekeep.go unlinks
 //	           what is published, and not held (holds.go); retention.go gives up
 //	read       index.go and frames.go: where rows lie; scan.go and pass.go read a segment

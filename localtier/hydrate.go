@@ -197,36 +197,65 @@ func (s *shardLog) restoreOne(ctx context.Context, slot catalog.SlotRow, end *hy
 	return err
 }
 
-// adoptSlot restores a slot's segment file into the log's directory.
+// adoptSlot restores a slot's segment file into the log's directory, from the first
+// bucket of the set whose copy can be read and is what was absorbed.
 func (s *shardLog) adoptSlot(ctx context.Context, slot catalog.SlotRow) error {
-	found, err := absorb.Read(ctx, s.bucket, s.chain, slot.ID)
+	var sick, damaged []error
+	for _, store := range s.bucket.Set {
+		id, err := s.adoptFrom(ctx, store, slot)
+		switch {
+		case err == nil:
+			return s.adopted(id)
+		case ctx.Err() != nil, errors.Is(err, errCut), errors.Is(err, wal.ErrOrder), errors.Is(err, wal.ErrClosed):
+			return err
+		case errors.Is(err, objstore.ErrNotFound):
+		case segment.IsStructural(err), errors.Is(err, absorb.ErrStructural):
+			damaged = append(damaged, err)
+		default:
+			sick = append(sick, err)
+		}
+	}
+	switch {
+	case len(sick) > 0: // a bucket that is away may hold a sound copy
+		return errors.Join(sick...)
+	case len(damaged) > 0:
+		return errors.Join(damaged...)
+	}
+	return fmt.Errorf("%w: slot %d of chain %s", objstore.ErrNotFound, slot.ID, s.chain)
+}
+
+// adoptFrom is adoptSlot from one bucket, and the id of the file that it made.
+func (s *shardLog) adoptFrom(ctx context.Context, store *objstore.Store, slot catalog.SlotRow) (segment.ID, error) {
+	one := absorb.Bucket{Set: objstore.Set{store}, Class: s.bucket.Class}
+	found, err := absorb.Read(ctx, one, s.chain, slot.ID)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if got := found.Footer.Slot; got.UUID != slot.UUID || got.Digest != slot.Digest {
-		return &segment.CorruptionError{
+		return 0, &segment.CorruptionError{
 			File: found.Key, Segment: slot.ID, UUID: got.UUID,
 			Reason: fmt.Sprintf("it holds segment %s (digest %016x), %s (%016x) was absorbed", got.UUID, got.Digest, slot.UUID, slot.Digest),
 		}
 	}
-	chunks := slotChunks{ctx: ctx, store: s.bucket.Set.First(), key: found.Key, footer: found.Footer}
+	chunks := slotChunks{ctx: ctx, store: store, key: found.Key, footer: found.Footer}
 	start, err := chunks.start()
 	if err != nil {
-		return segment.InFile(err, found.Key, slot.ID)
+		return 0, segment.InFile(err, found.Key, slot.ID)
 	}
 	// The file bears the id that it was opened with; a void slot since makes the position
 	// a higher one.
-	err = s.wal.Adopt(ctx, start.ID, slot.UUID, func(f wal.File) error {
+	return start.ID, s.wal.Adopt(ctx, start.ID, slot.UUID, func(f wal.File) error {
 		if err := segment.RestoreSegment(found.Footer, chunks.raw, f); err != nil {
 			return segment.InFile(err, found.Key, slot.ID)
 		}
 		return s.at(StepFetched)
 	})
-	if err != nil {
-		return err
-	}
+}
+
+// adopted lets readers have a file that was restored.
+func (s *shardLog) adopted(id segment.ID) error {
 	for _, seg := range s.wal.Sealed() {
-		if seg.ID == start.ID {
+		if seg.ID == id {
 			s.index.adopt(seg)
 		}
 	}

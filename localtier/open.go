@@ -113,6 +113,9 @@ func (s *shardLog) own(ctx context.Context) error {
 
 func newShard(o Options, b absorb.Bucket, shard segment.Shard) *shardLog {
 	chain := segment.Chain{Epoch: o.Topology.Epoch, Shard: shard}
+	if len(b.Set) > 1 {
+		b.Owed = absorb.NewOwed()
+	}
 	s := &shardLog{
 		chain: chain, dir: filepath.Join(o.Dir, chain.String()), cfg: o.Config,
 		catalog: o.Catalog, bucket: b, address: o.Address, steal: o.Steal,
@@ -178,7 +181,7 @@ func (s *shardLog) opening(doing string, err error) error {
 func (s *shardLog) serve() {
 	ctx, end := context.WithCancel(context.Background())
 	s.end = end
-	for _, loop := range []func(context.Context){s.publishLoop, s.renewLoop, s.housekeepLoop, s.sealLoop} {
+	for _, loop := range []func(context.Context){s.publishLoop, s.copyLoop, s.renewLoop, s.housekeepLoop, s.sealLoop} {
 		s.running.Go(func() { loop(ctx) })
 	}
 	// Closing ends it first, so that it holds nothing up.
