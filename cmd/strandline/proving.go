@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/doctor"
@@ -33,13 +33,21 @@ var errUnfit = errors.New("the store is not fit for Strandline")
 func (p *proving) on(b *backendFlags, log *slog.Logger, readOnly bool) {
 	opts := doctor.Options{Prefix: segment.DoctorPrefix, AcceptVersioned: p.accept, ReadOnly: readOnly}
 	b.prove = func(ctx context.Context, classes objstore.Classes) error {
-		g, ctx := errgroup.WithContext(ctx)
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var errs []error // of all buckets: each is to be told
 		for _, class := range sorted(classes) {
 			for _, store := range classes[class] {
-				g.Go(func() error { return prove(ctx, class, store, opts, log) })
+				wg.Go(func() {
+					err := prove(ctx, class, store, opts, log)
+					mu.Lock()
+					defer mu.Unlock()
+					errs = append(errs, err)
+				})
 			}
 		}
-		return g.Wait()
+		wg.Wait()
+		return errors.Join(errs...)
 	}
 }
 

@@ -22,11 +22,12 @@ type check struct {
 	lacks func(*objstore.Capabilities)
 }
 
-// checks are all of them, in the order of the table.
+// checks are all of them, in the order of the table. The settings come first: a bucket that
+// keeps versions is written to with care.
 func checks() []check {
 	return slices.Concat(
-		createOnceChecks(), completeChecks(), copyChecks(), rangeChecks(), integrityChecks(),
-		listingChecks(), deleteChecks(), settingsChecks(), clockChecks(),
+		settingsChecks(), clockChecks(), createOnceChecks(), completeChecks(), copyChecks(),
+		rangeChecks(), integrityChecks(), listingChecks(), deleteChecks(),
 	)
 }
 

@@ -58,7 +58,7 @@ func skewOf(date, before, after time.Time) time.Duration {
 	case date.After(after):
 		return date.Sub(after)
 	case date.Add(dateStep).Before(before):
-		return date.Add(dateStep).Sub(before)
+		return date.Add(dateStep).Sub(before) // negative
 	default:
 		return 0
 	}

@@ -15,10 +15,14 @@ import (
 const (
 	// maxList is what S3 gives in a page.
 	maxList = 1000
+	// runTime bounds a run: what it makes must not grow as old as a killed run's leftovers.
+	runTime = LeftoverAge / 2
 	// checkTime bounds one check: the longest moves some 20 MiB.
 	checkTime = time.Minute
 	// cleanupTime is for a few requests; a store that needs longer is away.
 	cleanupTime = 20 * time.Second
+	// callGrace is how long a write under way may still be answered after Ctrl-C.
+	callGrace = 5 * time.Second
 	// tries of a check that ended without a verdict: one fault on the way is no finding.
 	tries = 2
 )
@@ -67,8 +71,8 @@ type session struct {
 	fixtures
 }
 
-func newSession(d objstore.Driver, opts Options) *session {
-	return &session{d: newLedger(d), opts: opts, dir: opts.Prefix + uuid.NewString() + "/", start: time.Now()}
+func newSession(d objstore.Driver, opts Options, grace time.Duration) *session {
+	return &session{d: newLedger(d, grace), opts: opts, dir: opts.Prefix + uuid.NewString() + "/", start: time.Now()}
 }
 
 // Run proves every primitive on the bucket behind d, and leaves nothing behind. d is the
@@ -82,11 +86,13 @@ func Run(ctx context.Context, d objstore.Driver, opts Options) (_ Report, err er
 	if err != nil {
 		return Report{}, err
 	}
-	s := newSession(d, opts)
+	s := newSession(d, opts, callGrace)
 	if err := s.reach(ctx); err != nil {
 		return s.report(nil), err
 	}
-	err = s.all(ctx)
+	limited, cancel := context.WithTimeout(ctx, runTime)
+	defer cancel()
+	err = s.all(limited)
 	return s.report(s.cleanup(ctx, cleanupTime)), err
 }
 

@@ -134,6 +134,9 @@ func TestSweepOfFaults(t *testing.T) {
 				if refused := r.Refused(); len(refused) > 0 {
 					t.Errorf("one fault on the way proves nothing: %+v", refused)
 				}
+				if name == "run" && err == nil && !r.OK() {
+					t.Error("one fault on the way stands in the way")
+				}
 				if len(r.Left) > 0 {
 					t.Errorf("left: %v", r.Left)
 				}
@@ -308,4 +311,26 @@ func TestQuickOnASlowStore(t *testing.T) {
 	if res, _ := r.Find("create-once"); res.Outcome != doctor.Failed || r.OK() || len(r.Unproven()) == 0 {
 		t.Errorf("%+v", res)
 	}
+}
+
+// TestWriteUnderWay: Ctrl-C does not cut off a write that is on its way, or it might land
+// after the cleanup; it starts no other.
+func TestWriteUnderWay(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &liar{Driver: newMem()}
+	l.onPut = func(own context.Context, _ call) error {
+		if ctx.Err() != nil {
+			t.Error("a write began after the end")
+		}
+		cancel()
+		if own.Err() != nil {
+			t.Error("the write was cut off")
+		}
+		return nil
+	}
+	r, err := doctor.Run(ctx, l, opts)
+	if !errors.Is(err, context.Canceled) || r.Requests[objstore.OpPut] != 1 {
+		t.Errorf("%v, %v", err, r.Requests)
+	}
+	empty(t, l)
 }

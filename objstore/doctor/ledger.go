@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/strandline/strandline/objstore"
 )
@@ -14,6 +15,7 @@ import (
 // made before it is made, and which actions were denied.
 type ledger struct {
 	objstore.Driver
+	grace time.Duration // for a mutation under way when its ctx ends
 
 	mu       sync.Mutex // all below
 	requests map[objstore.Op]int64
@@ -24,11 +26,29 @@ type ledger struct {
 	actions  map[string]error         // nil: allowed; an error: denied
 }
 
-func newLedger(d objstore.Driver) *ledger {
+func newLedger(d objstore.Driver, grace time.Duration) *ledger {
 	return &ledger{
-		Driver: d, requests: map[objstore.Op]int64{}, keys: map[string]bool{},
+		Driver: d, grace: grace, requests: map[objstore.Op]int64{}, keys: map[string]bool{},
 		uploads: map[objstore.Upload]bool{}, began: map[string]int{}, actions: map[string]error{},
 	}
+}
+
+// begin is the context of a mutation. An ended ctx starts none; one that is under way when
+// ctx ends still gets its answer, within the grace: a request that is cut off may land after
+// the cleanup has looked.
+func (l *ledger) begin(ctx context.Context, op objstore.Op, key string) (context.Context, func(), error) {
+	if ctx.Err() != nil {
+		return nil, nil, &objstore.Error{Op: string(op), Key: key, Kind: objstore.ErrUnavailable, Err: context.Cause(ctx)}
+	}
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(l.grace):
+			cancel()
+		case <-own.Done():
+		}
+	})
+	return own, func() { stop(); cancel() }, nil
 }
 
 // note counts an answer and what it says of a permission.
@@ -79,6 +99,11 @@ func (l *ledger) spent() map[objstore.Op]int64 {
 
 // Put implements objstore.Driver.
 func (l *ledger) Put(ctx context.Context, key string, body io.ReadSeeker, size int64, opts objstore.PutOptions) (objstore.Info, error) {
+	ctx, end, err := l.begin(ctx, objstore.OpPut, key)
+	if err != nil {
+		return objstore.Info{}, err
+	}
+	defer end()
 	l.remember(func() { l.keys[key], l.wrote = true, true }) // before: the answer may be lost
 	info, err := l.Driver.Put(ctx, key, body, size, opts)
 	l.note(objstore.OpPut, err)
@@ -124,6 +149,11 @@ func (l *ledger) Delete(ctx context.Context, keys []string) ([]objstore.DeleteRe
 
 // CreateUpload implements objstore.Driver.
 func (l *ledger) CreateUpload(ctx context.Context, key string, meta map[string]string) (string, error) {
+	ctx, end, err := l.begin(ctx, objstore.OpCreateUpload, key)
+	if err != nil {
+		return "", err
+	}
+	defer end()
 	l.remember(func() { l.began[key]++ })
 	id, err := l.Driver.CreateUpload(ctx, key, meta)
 	l.note(objstore.OpCreateUpload, err)
@@ -140,6 +170,11 @@ func (l *ledger) CreateUpload(ctx context.Context, key string, meta map[string]s
 
 // UploadPart implements objstore.Driver.
 func (l *ledger) UploadPart(ctx context.Context, key, id string, number int, body io.ReadSeeker, size int64) (objstore.Part, error) {
+	ctx, end, err := l.begin(ctx, objstore.OpUploadPart, key)
+	if err != nil {
+		return objstore.Part{}, err
+	}
+	defer end()
 	part, err := l.Driver.UploadPart(ctx, key, id, number, body, size)
 	l.note(objstore.OpUploadPart, err)
 	return part, err
@@ -147,6 +182,11 @@ func (l *ledger) UploadPart(ctx context.Context, key, id string, number int, bod
 
 // CopyPart implements objstore.Driver.
 func (l *ledger) CopyPart(ctx context.Context, key, id string, number int, src objstore.CopySource) (objstore.Part, error) {
+	ctx, end, err := l.begin(ctx, objstore.OpCopyPart, key)
+	if err != nil {
+		return objstore.Part{}, err
+	}
+	defer end()
 	part, err := l.Driver.CopyPart(ctx, key, id, number, src)
 	l.note(objstore.OpCopyPart, err)
 	return part, err
@@ -154,6 +194,11 @@ func (l *ledger) CopyPart(ctx context.Context, key, id string, number int, src o
 
 // Complete implements objstore.Driver.
 func (l *ledger) Complete(ctx context.Context, key, id string, parts []objstore.Part, opts objstore.PutOptions) (objstore.Info, error) {
+	ctx, end, err := l.begin(ctx, objstore.OpComplete, key)
+	if err != nil {
+		return objstore.Info{}, err
+	}
+	defer end()
 	l.remember(func() { l.keys[key], l.wrote = true, true })
 	info, err := l.Driver.Complete(ctx, key, id, parts, opts)
 	l.note(objstore.OpComplete, err)

@@ -4,6 +4,7 @@ package doctor_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/strandline/strandline/internal/realstore"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/doctor"
+	"github.com/strandline/strandline/objstore/faultstore"
 	"github.com/strandline/strandline/objstore/miniostore"
 	"github.com/strandline/strandline/objstore/s3store"
 )
@@ -50,6 +52,34 @@ func TestReal(t *testing.T) {
 					t.Logf("quick: %d requests in %v", quick.Total(), quick.Took)
 				})
 			}
+		}
+	}
+}
+
+// TestRealInterrupt: Ctrl-C while a request is on its way.
+func TestRealInterrupt(t *testing.T) {
+	for name, server := range map[string]func(testing.TB) *realstore.Server{
+		"minio": realstore.Minio, "versitygw": realstore.Versitygw,
+	} {
+		for _, n := range []int{3, 10, 30, 60, 100, 150, 200, 250} {
+			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
+				t.Parallel()
+				s := server(t)
+				real := openS3(t, s, s.NewBucket(t), "")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				d := faultstore.Wrap(real, func(c faultstore.Call) faultstore.Fault {
+					if c.N == n {
+						return faultstore.Fault{Before: func() { go cancel() }}
+					}
+					return faultstore.Fault{}
+				})
+				r, err := doctor.Run(ctx, d, opts)
+				if err == nil || len(r.Left) > 0 {
+					t.Errorf("%v, left %v", err, r.Left)
+				}
+				empty(t, real)
+			})
 		}
 	}
 }

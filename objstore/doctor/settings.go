@@ -18,6 +18,8 @@ const (
 	fieldAborts     = "AbortsAfter"
 )
 
+const lifecycleExpiryCheck = "lifecycle-expiry"
+
 func settingsChecks() []check {
 	return []check{
 		{
@@ -31,7 +33,7 @@ func settingsChecks() []check {
 			breaks: "deletes are refused or hide a version: the auditor frees nothing",
 		},
 		{
-			name: "lifecycle-expiry", needs: []string{actLifecycle}, run: lifecycleExpiry,
+			name: lifecycleExpiryCheck, needs: []string{actLifecycle}, run: lifecycleExpiry,
 			proves: "no lifecycle rule takes our objects away",
 			breaks: "I1, I2: objects that refs name are deleted, or moved where they cannot be read",
 		},

@@ -2,6 +2,7 @@ package miniostore
 
 import (
 	"context"
+	"sync"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/lifecycle"
@@ -12,23 +13,29 @@ import (
 
 var _ objstore.Inspector = (*Driver)(nil)
 
-// Settings asks what the bucket's owner configured, with three requests. What was refused
-// stands in Unknown.
+// Settings asks what the bucket's owner configured, with three requests at once: a start
+// waits for them. What was refused stands in Unknown.
 func (d *Driver) Settings(ctx context.Context) (objstore.Settings, error) {
-	asked, bucket := s3wire.NewAsked(d.space), d.space.Bucket
+	var (
+		bucket                        = d.space.Bucket
+		wg                            sync.WaitGroup
+		versioning                    minio.BucketVersioningConfiguration
+		lock                          string
+		config                        *lifecycle.Configuration
+		versioningErr, lockErr, lcErr error
+	)
+	versioningCtx, versioningEx := s3wire.NewExchange(ctx, s3wire.Settings)
+	lockCtx, lockEx := s3wire.NewExchange(ctx, s3wire.Settings)
+	lcCtx, lcEx := s3wire.NewExchange(ctx, s3wire.Settings)
+	wg.Go(func() { versioning, versioningErr = d.core.GetBucketVersioning(versioningCtx, bucket) })
+	wg.Go(func() { lock, _, _, _, lockErr = d.core.GetObjectLockConfig(lockCtx, bucket) })
+	wg.Go(func() { config, lcErr = d.core.GetBucketLifecycle(lcCtx, bucket) })
+	wg.Wait()
 
-	callCtx, ex := s3wire.NewExchange(ctx, s3wire.Settings)
-	versioning, err := d.core.GetBucketVersioning(callCtx, bucket)
-	asked.Versioning(ex, versioning.Status, err)
-
-	callCtx, ex = s3wire.NewExchange(ctx, s3wire.Settings)
-	lock, _, _, _, err := d.core.GetObjectLockConfig(callCtx, bucket)
-	asked.ObjectLock(ex, lock == minio.Enabled, err)
-
-	callCtx, ex = s3wire.NewExchange(ctx, s3wire.Settings)
-	config, err := d.core.GetBucketLifecycle(callCtx, bucket)
-	asked.Lifecycle(ex, rulesOf(config), err)
-
+	asked := s3wire.NewAsked(d.space)
+	asked.Versioning(versioningEx, versioning.Status, versioningErr)
+	asked.ObjectLock(lockEx, lock == minio.Enabled, lockErr)
+	asked.Lifecycle(lcEx, rulesOf(config), lcErr)
 	return asked.Result()
 }
 

@@ -2,6 +2,7 @@ package s3store
 
 import (
 	"context"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -13,39 +14,55 @@ import (
 
 var _ objstore.Inspector = (*Driver)(nil)
 
-// Settings asks what the bucket's owner configured, with three requests. What was refused
-// stands in Unknown.
+// Settings asks what the bucket's owner configured, with three requests at once: a start
+// waits for them. What was refused stands in Unknown.
 func (d *Driver) Settings(ctx context.Context) (objstore.Settings, error) {
-	asked, bucket := s3wire.NewAsked(d.space), &d.space.Bucket
+	var (
+		bucket                        = &d.space.Bucket
+		wg                            sync.WaitGroup
+		versioning                    *s3.GetBucketVersioningOutput
+		lock                          *s3.GetObjectLockConfigurationOutput
+		config                        *s3.GetBucketLifecycleConfigurationOutput
+		versioningErr, lockErr, lcErr error
+	)
+	versioningCtx, versioningEx := s3wire.NewExchange(ctx, s3wire.Settings)
+	lockCtx, lockEx := s3wire.NewExchange(ctx, s3wire.Settings)
+	lcCtx, lcEx := s3wire.NewExchange(ctx, s3wire.Settings)
+	wg.Go(func() {
+		versioning, versioningErr = d.client.GetBucketVersioning(versioningCtx, &s3.GetBucketVersioningInput{Bucket: bucket})
+	})
+	wg.Go(func() {
+		lock, lockErr = d.client.GetObjectLockConfiguration(lockCtx, &s3.GetObjectLockConfigurationInput{Bucket: bucket})
+	})
+	wg.Go(func() {
+		config, lcErr = d.client.GetBucketLifecycleConfiguration(lcCtx, &s3.GetBucketLifecycleConfigurationInput{Bucket: bucket})
+	})
+	wg.Wait()
 
-	callCtx, ex := s3wire.NewExchange(ctx, s3wire.Settings)
-	var status string
-	versioning, err := d.client.GetBucketVersioning(callCtx, &s3.GetBucketVersioningInput{Bucket: bucket})
-	if err == nil {
-		status = string(versioning.Status)
-	}
-	asked.Versioning(ex, status, err)
-
-	callCtx, ex = s3wire.NewExchange(ctx, s3wire.Settings)
-	lock, err := d.client.GetObjectLockConfiguration(callCtx, &s3.GetObjectLockConfigurationInput{Bucket: bucket})
-	locked := err == nil && lock.ObjectLockConfiguration != nil &&
-		lock.ObjectLockConfiguration.ObjectLockEnabled == types.ObjectLockEnabledEnabled
-	asked.ObjectLock(ex, locked, err)
-
-	callCtx, ex = s3wire.NewExchange(ctx, s3wire.Settings)
-	var rules []s3wire.Rule
-	config, err := d.client.GetBucketLifecycleConfiguration(callCtx, &s3.GetBucketLifecycleConfigurationInput{Bucket: bucket})
-	if err == nil {
-		rules = rulesOf(config.Rules)
-	}
-	asked.Lifecycle(ex, rules, err)
-
+	asked := s3wire.NewAsked(d.space)
+	asked.Versioning(versioningEx, statusOf(versioning), versioningErr)
+	asked.ObjectLock(lockEx, locked(lock), lockErr)
+	asked.Lifecycle(lcEx, rulesOf(config), lcErr)
 	return asked.Result()
 }
 
-func rulesOf(rules []types.LifecycleRule) []s3wire.Rule {
+func statusOf(out *s3.GetBucketVersioningOutput) string {
+	if out == nil {
+		return ""
+	}
+	return string(out.Status)
+}
+
+func locked(out *s3.GetObjectLockConfigurationOutput) bool {
+	return out != nil && out.ObjectLockConfiguration != nil && out.ObjectLockConfiguration.ObjectLockEnabled == types.ObjectLockEnabledEnabled
+}
+
+func rulesOf(config *s3.GetBucketLifecycleConfigurationOutput) []s3wire.Rule {
+	if config == nil {
+		return nil
+	}
 	var out []s3wire.Rule
-	for _, r := range rules {
+	for _, r := range config.Rules {
 		rule := s3wire.Rule{
 			ID: aws.ToString(r.ID), Prefix: prefixOf(r), Enabled: r.Status == types.ExpirationStatusEnabled,
 			Expires:     r.Expiration != nil && (r.Expiration.Days != nil || r.Expiration.Date != nil),
