@@ -123,9 +123,9 @@ const (
 	// spareFiles are lent to a log that writes over files: the two that it keeps, and as
 	// many as a measurement may fill.
 	spareFiles       = 2
-	sparePerSecond   = 500e6 // bytes that no log here passes for long
-	sparePerProducer = 4000  // rows a second of one producer, likewise
-	mostSpareFiles   = 16    // that the log would keep
+	sparePerSecond   = 3e9  // bytes that no log here passes for long
+	sparePerProducer = 4000 // rows a second of one producer, likewise
+	mostSpareFiles   = 40   // 2.5 GiB, which stay in the page cache
 )
 
 // spares is how many files that is in a cell.

@@ -139,15 +139,17 @@ func plainName(name []byte) bool {
 	return len(name) > 0 && len(name) <= MaxStreamName && name[0] != '~' && utf8.Valid(name)
 }
 
-// rowReader yields a batch's rows one by one, without allocating.
-type rowReader struct {
+// RowReader yields a batch's rows one by one, without allocating.
+type RowReader struct {
 	r    reader
 	seq  Seq
 	left int
 	time int64
 }
 
-func (rr *rowReader) next(row *Row) bool {
+// Next reads the next row into row, whose Txn and Payload alias the frame's payload.
+// False is the end of the rows, or an error, which is Err's to tell.
+func (rr *RowReader) Next(row *Row) bool {
 	if rr.left == 0 || rr.r.err != nil {
 		return false
 	}
@@ -163,10 +165,13 @@ func (rr *rowReader) next(row *Row) bool {
 	return rr.r.err == nil
 }
 
-func openBatch(p []byte) (batchHead, rowReader) {
+// Err is what is wrong with the payload, once Next said false.
+func (rr *RowReader) Err() error { return rr.r.done() }
+
+func openBatch(p []byte) (batchHead, RowReader) {
 	r := newReader(p, "batch")
 	h := readBatchHead(&r)
-	return h, rowReader{r: r, seq: h.first, left: h.rows}
+	return h, RowReader{r: r, seq: h.first, left: h.rows}
 }
 
 // DecodeBatch reads a batch frame's payload. The rows' Txn and Payload alias p.
@@ -194,9 +199,9 @@ func DecodeBatchInto(p []byte, b *Batch) error {
 	}
 	b.Rows = b.Rows[:h.rows]
 	for i := range b.Rows {
-		rows.next(&b.Rows[i])
+		rows.Next(&b.Rows[i])
 	}
-	return rows.r.done()
+	return rows.Err()
 }
 
 // BatchSpan reads only what a scan needs of a batch frame's payload.

@@ -163,8 +163,8 @@ func (t *tallier) add(payload []byte) error {
 		}
 	}
 	t.stream = h.stream
-	for rows.next(&t.row) {
+	for rows.Next(&t.row) {
 		t.addRow(&t.row)
 	}
-	return rows.r.done()
+	return rows.Err()
 }

@@ -11,9 +11,21 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func crcUpdate(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
 
+// kindCRCs are the CRCs of each kind and the pad of three zeros behind it. A constant
+// table; nothing writes to it.
+var kindCRCs = func() (t [KindConsumerRemove + 1]uint32) {
+	for k := range t {
+		t[k] = crcUpdate(0, []byte{byte(k), 0, 0, 0})
+	}
+	return t
+}()
+
 // payloadCRC covers kind, pad and payload. In a segment the header CRC covers
 // kind and pad too; in a chunk nothing else does.
 func payloadCRC(header, payload []byte) uint32 {
+	if k := header[4]; int(k) < len(kindCRCs) && header[5]|header[6]|header[7] == 0 {
+		return crcUpdate(kindCRCs[k], payload)
+	}
 	return crcUpdate(crcUpdate(0, header[4:8]), payload)
 }
 

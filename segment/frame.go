@@ -45,6 +45,26 @@ type Frame struct {
 	Offset  int64  // of its header in the segment file; in a chunk, in the raw bytes
 	Synced  uint32 // the offset known to be fsynced when it was written
 	Payload []byte // aliases what was parsed
+
+	rows rowsAt // of a batch that a Scanner read
+}
+
+// rowsAt is where a batch's rows begin and what is known of them by then. body is 0 if
+// that is not known.
+type rowsAt struct {
+	first Seq
+	n     uint32
+	body  uint32 // in the payload
+}
+
+// Rows reads the rows of a batch frame. A Scanner has read what stands before them.
+func (f *Frame) Rows() RowReader {
+	if f.rows.body == 0 {
+		_, rows := openBatch(f.Payload)
+		return rows
+	}
+	r := reader{b: f.Payload[f.rows.body:], off: int(f.rows.body), what: "batch"}
+	return RowReader{r: r, seq: f.rows.first, left: int(f.rows.n)}
 }
 
 // Bytes is the frame's whole length.
@@ -173,21 +193,28 @@ func FrameLen(header []byte) int64 { return FrameHeaderBytes + int64(le.Uint32(h
 // segment u, and returns how many bytes it takes. Every error is an
 // *InvalidFrameError.
 func ParseFrame(b []byte, u UUID, off int64) (f Frame, n int, err error) {
-	if len(b) < FrameHeaderBytes {
-		return f, 0, &InvalidFrameError{Offset: off, Fault: FaultShortHeader}
+	if e := parseFrame(&f, b, u, off); e != nil {
+		return f, 0, e
 	}
-	if le.Uint32(b[16:]) != headerCRC(b, u, off) {
-		return f, 0, &InvalidFrameError{Offset: off, Fault: FaultHeaderCRC}
-	}
-	return parsePlaced(b, off)
+	return f, int(f.Bytes()), nil
 }
 
-// parsePlaced is ParseFrame behind the header's CRC.
-func parsePlaced(b []byte, off int64) (f Frame, n int, err error) {
-	if s := le.Uint32(b[12:]); int64(s) > off {
-		return f, 0, &InvalidFrameError{Offset: off, Fault: FaultSynced, Detail: fmt.Sprint(s)}
+func parseFrame(f *Frame, b []byte, u UUID, off int64) *InvalidFrameError {
+	if len(b) < FrameHeaderBytes {
+		return &InvalidFrameError{Offset: off, Fault: FaultShortHeader}
 	}
-	return parseBody(b, off)
+	if le.Uint32(b[16:]) != headerCRC(b, u, off) {
+		return &InvalidFrameError{Offset: off, Fault: FaultHeaderCRC}
+	}
+	return parsePlaced(f, b, off)
+}
+
+// parsePlaced is parseFrame behind the header's CRC.
+func parsePlaced(f *Frame, b []byte, off int64) *InvalidFrameError {
+	if s := le.Uint32(b[12:]); int64(s) > off {
+		return &InvalidFrameError{Offset: off, Fault: FaultSynced, Detail: fmt.Sprint(s)}
+	}
+	return parseBody(f, b, off)
 }
 
 // ParseChunkFrame validates a frame in the raw bytes of a chunk: its header CRC
@@ -199,22 +226,27 @@ func parseChunkFrame(b []byte, off int64) (f Frame, n int, err error) {
 	if len(b) < FrameHeaderBytes {
 		return f, 0, &InvalidFrameError{Offset: off, Fault: FaultShortHeader}
 	}
-	return parseBody(b, off)
-}
-
-func parseBody(b []byte, off int64) (f Frame, n int, err error) {
-	if e := checkFields(b, off); e != nil {
+	if e := parseBody(&f, b, off); e != nil {
 		return f, 0, e
 	}
-	n = int(FrameLen(b))
+	return f, int(f.Bytes()), nil
+}
+
+// parseBody fills f, which stays as it was if the frame does not validate.
+func parseBody(f *Frame, b []byte, off int64) *InvalidFrameError {
+	if e := checkFields(b, off); e != nil {
+		return e
+	}
+	n := int(FrameLen(b))
 	if n > len(b) {
-		return f, 0, &InvalidFrameError{Offset: off, Fault: FaultShortPayload, Detail: fmt.Sprintf("%d of %d bytes", len(b), n)}
+		return &InvalidFrameError{Offset: off, Fault: FaultShortPayload, Detail: fmt.Sprintf("%d of %d bytes", len(b), n)}
 	}
 	payload := b[FrameHeaderBytes:n:n]
 	if le.Uint32(b[8:]) != payloadCRC(b, payload) {
-		return f, 0, &InvalidFrameError{Offset: off, Fault: FaultPayloadCRC}
+		return &InvalidFrameError{Offset: off, Fault: FaultPayloadCRC}
 	}
-	return Frame{Kind: Kind(b[4]), Offset: off, Synced: le.Uint32(b[12:]), Payload: payload}, n, nil
+	*f = Frame{Kind: Kind(b[4]), Offset: off, Synced: le.Uint32(b[12:]), Payload: payload}
+	return nil
 }
 
 // checkFields looks at the header's fields, whatever CRC vouches for them.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -75,6 +76,9 @@ func FuzzBatch(f *testing.F) {
 		s, first, rows, err := BatchSpan(b)
 		if err != nil || s != v.Stream || first != v.First || rows != len(v.Rows) || BatchBytes(&v) != len(b) {
 			t.Fatal(s, first, rows, err)
+		}
+		if got, err := rowsOf(Frame{Payload: b}); err != nil || !reflect.DeepEqual(got, v.Rows) {
+			t.Fatal(got, err)
 		}
 	})
 }

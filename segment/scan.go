@@ -93,9 +93,10 @@ func (s *Scanner) digest() {
 
 // at is the window's, behind the digest.
 func (s *Scanner) at(off, n int64) ([]byte, error) {
-	if !s.src.holds(off, n) {
-		s.digest()
+	if s.src.holds(off, n) {
+		return s.src.buf[off-s.src.start:][:min(n, s.src.size-off)], nil
 	}
+	s.digest()
 	return s.src.at(off, n)
 }
 
@@ -105,49 +106,56 @@ func (s *Scanner) at(off, n int64) ([]byte, error) {
 // valid; a frame that validates and cannot stand there is a *CorruptionError.
 // Errors of reading pass through. Every error but io.EOF is final.
 func (s *Scanner) Next() (Frame, error) {
-	if s.failed != nil {
-		return Frame{}, s.failed
-	}
-	f, err := s.read()
-	if err != nil {
-		s.failed = err
+	var f Frame
+	if err := s.NextInto(&f); err != nil {
 		return Frame{}, err
 	}
 	return f, nil
 }
 
-func (s *Scanner) read() (Frame, error) {
+// NextInto is Next with a frame used again, which an error leaves without meaning.
+func (s *Scanner) NextInto(f *Frame) error {
+	if s.failed == nil {
+		s.failed = s.read(f)
+	}
+	return s.failed
+}
+
+func (s *Scanner) read(f *Frame) error {
 	if s.off >= s.src.size {
-		return Frame{}, io.EOF
+		return io.EOF
 	}
 	b, err := s.at(s.off, FrameHeaderBytes)
 	if err != nil {
-		return Frame{}, err
+		return err
 	}
-	// The length is trusted only after the header CRC, so a flipped length never
-	// makes the window grow.
-	var f Frame
-	var n int
-	if len(b) == FrameHeaderBytes && s.headerFits(b) && plausible(b) {
-		if b, err = s.at(s.off, FrameLen(b)); err != nil {
-			return Frame{}, err
-		}
-		f, n, err = parsePlaced(b, s.off)
-	} else {
-		f, n, err = ParseFrame(b, s.uuid, s.off)
-	}
-	if s.seal != nil {
-		return Frame{}, s.afterSeal(err)
-	}
-	if err != nil {
-		return Frame{}, err
+	invalid, err := s.parse(f, b)
+	switch {
+	case err != nil:
+		return err
+	case s.seal != nil:
+		return s.afterSeal(invalid)
+	case invalid != nil:
+		return invalid
 	}
 	if err := s.accept(f); err != nil {
-		return Frame{}, placed(err, s.uuid, s.start.ID, s.off)
+		return placed(err, s.uuid, s.start.ID, s.off)
 	}
-	s.off += int64(n)
+	s.off += f.Bytes()
 	s.frames++
-	return f, nil
+	return nil
+}
+
+// parse validates the frame whose header is b; err is one of reading. The length is
+// trusted only after the header CRC, so a flipped length never makes the window grow.
+func (s *Scanner) parse(f *Frame, b []byte) (invalid *InvalidFrameError, err error) {
+	if len(b) == FrameHeaderBytes && s.headerFits(b) && plausible(b) {
+		if b, err = s.at(s.off, FrameLen(b)); err != nil {
+			return nil, err
+		}
+		return parsePlaced(f, b, s.off), nil
+	}
+	return parseFrame(f, b, s.uuid, s.off), nil
 }
 
 // headerFits checks a header's CRC.
@@ -159,15 +167,15 @@ func (s *Scanner) headerFits(b []byte) bool {
 
 // afterSeal tells leftovers behind a Seal, which a crash between writing it and
 // truncating leaves in a recycled file, from a frame that was written there.
-func (s *Scanner) afterSeal(parse error) error {
-	if parse == nil {
+func (s *Scanner) afterSeal(invalid *InvalidFrameError) error {
+	if invalid == nil {
 		return placed(corrupt(0, "a frame of this segment stands after its Seal"), s.uuid, s.start.ID, s.off)
 	}
 	return &InvalidFrameError{Offset: s.off, Fault: FaultAfterSeal}
 }
 
 // accept looks at what a valid frame says, in its place.
-func (s *Scanner) accept(f Frame) error {
+func (s *Scanner) accept(f *Frame) error {
 	if (f.Kind == KindStart) != (s.frames == 0) {
 		return corrupt(0, "frame %d is a %s: SegmentStart is the first frame and no other", s.frames, f.Kind)
 	}
@@ -188,8 +196,9 @@ func (s *Scanner) accept(f Frame) error {
 			return corrupt(0, "batch begins at seq %d, %d follows", h.first, s.next)
 		}
 		s.next = h.last() + 1
+		f.rows = rowsAt{h.first, uint32(h.rows), uint32(r.off)}
 	case KindSeal:
-		return s.acceptSeal(f)
+		return s.acceptSeal(f.Payload)
 	default:
 		_, err := DecodeConsumer(f.Payload)
 		return err
@@ -197,8 +206,8 @@ func (s *Scanner) accept(f Frame) error {
 	return nil
 }
 
-func (s *Scanner) acceptSeal(f Frame) error {
-	seal, err := DecodeSeal(f.Payload)
+func (s *Scanner) acceptSeal(payload []byte) error {
+	seal, err := DecodeSeal(payload)
 	if err != nil {
 		return err
 	}

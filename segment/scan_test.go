@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 )
 
@@ -29,6 +30,45 @@ func TestScanReadsWhatWasWritten(t *testing.T) {
 	if s.Offset() != int64(len(seg)) || s.NextSeq() != 105 || s.Frames() != 9 || s.Sealed() == nil || s.Start().ID != 7 || s.UUID() != uuidOf(2) {
 		t.Errorf("%d %d %d %v", s.Offset(), s.NextSeq(), s.Frames(), s.Sealed())
 	}
+}
+
+// Rows of a frame are its batch's, whether a Scanner read what stands before them or not.
+func TestFrameRows(t *testing.T) {
+	b := newBuilder(t, uuidOf(1), plainStart())
+	batches := []Batch{
+		{Stream: "s", First: 100, Rows: []Row{row(5, "one")}},
+		{Stream: "s", First: 101, Producer: "p", Sequence: 9, Rows: []Row{row(-5, ""), {Time: 7, Txn: []byte("t"), Payload: []byte("three")}}},
+	}
+	for i := range batches {
+		b.frame(KindBatch, mustDo(AppendBatch(nil, &batches[i]))(t))
+	}
+	torn := mustDo(AppendBatch(nil, &Batch{Stream: "s", First: 103, Rows: []Row{row(1, "four")}}))(t)
+	b.frame(KindBatch, torn[:len(torn)-1]) // whole by its CRC, and too short for its row
+	s := mustDo(NewScanner(bytes.NewReader(b.b), int64(len(b.b))))(t)
+	mustDo(s.Next())(t)
+	for _, batch := range batches {
+		f := mustDo(s.Next())(t)
+		want := mustDo(DecodeBatch(f.Payload))(t).Rows
+		scanned, err := rowsOf(f)
+		fresh, err2 := rowsOf(Frame{Payload: f.Payload})
+		if err = errors.Join(err, err2); err != nil || len(want) != len(batch.Rows) || !reflect.DeepEqual(scanned, want) || !reflect.DeepEqual(fresh, want) {
+			t.Errorf("rows %v and %v, want %v: %v", scanned, fresh, want, err)
+		}
+	}
+	f := mustDo(s.Next())(t)
+	_, want := DecodeBatch(f.Payload)
+	if rows, err := rowsOf(f); len(rows) > 0 || err == nil || err.Error() != want.Error() {
+		t.Errorf("%d rows of a damaged payload, %v; want %v", len(rows), err, want)
+	}
+}
+
+func rowsOf(f Frame) (out []Row, err error) {
+	var row Row
+	rows := f.Rows()
+	for rows.Next(&row) {
+		out = append(out, row)
+	}
+	return out, rows.Err()
 }
 
 func stringsOf(k []Kind) string {

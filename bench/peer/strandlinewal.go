@@ -102,20 +102,18 @@ func (l *walLog) Close() error {
 }
 
 func replayWAL(dir string, o Options, sink Sink) error {
-	var b segment.Batch
+	var row segment.Row
 	_, err := wal.OpenReadOnly(context.Background(), dir, walConfig(o), func(r wal.Replayed) error {
 		if r.Frame.Kind != segment.KindBatch {
 			return nil
 		}
-		if err := segment.DecodeBatchInto(r.Frame.Payload, &b); err != nil {
-			return err
-		}
-		for i := range b.Rows {
-			if err := sink(b.Rows[i].Payload); err != nil {
+		rows := r.Frame.Rows()
+		for rows.Next(&row) {
+			if err := sink(row.Payload); err != nil {
 				return err
 			}
 		}
-		return nil
+		return rows.Err()
 	})
 	return err
 }

@@ -172,7 +172,7 @@ func TestUsageErrors(t *testing.T) {
 // TestAllFaultsAtOnce: one run tells of every wrong knob.
 func TestAllFaultsAtOnce(t *testing.T) {
 	cli(t, "", "up", "--dir", t.TempDir(), "--segment-size", "1MiB", "--segment-age", "1ms", "--http", "0.0.0.0:1", "--lease-time", "1ms", "--quarantine-max", "0B", "--consumer-hold-max", "1MiB", "--retention-every", "1ns",
-		"--spare-files", "17", "--preallocate", "maybe", "--housekeeping", "1ms").
+		"--spare-files", "65", "--preallocate", "maybe", "--housekeeping", "1ms").
 		want(t, exitUsage, "segment", "age", "loopback", "lease", "quarantine-max", "consumer hold", "retention every", "spare-files", "preallocate", "housekeeping")
 }
 

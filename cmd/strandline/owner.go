@@ -47,7 +47,7 @@ func (o *ownerFlags) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.writer.WAL.BatchWindow, "batch-window", 0, "wait on purpose before an fsync, 0 to 10s")
 	o.writer.WAL.Preallocate, o.writer.WAL.SpareFiles = wal.PreallocateAuto, wal.DefaultSpareFiles
 	f.StringVar((*string)(&o.writer.WAL.Preallocate), "preallocate", string(wal.PreallocateAuto), "auto: write over old segment files, and over zeros; off: for file systems that never overwrite in place (btrfs, zfs)")
-	f.IntVar(&o.writer.WAL.SpareFiles, "spare-files", wal.DefaultSpareFiles, "old segment files a shard that are kept to be written over, 1 to 16")
+	f.IntVar(&o.writer.WAL.SpareFiles, "spare-files", wal.DefaultSpareFiles, "old segment files a shard that are kept to be written over, 1 to 64")
 	f.BoolVar(&o.writer.WAL.FullFsync, "full-fsync", false, "on macOS, flush the disk's own cache with every fsync")
 	f.DurationVar(&o.writer.Housekeeping, "housekeeping", localtier.DefaultHousekeeping, "how often local segments that the bucket has are looked for, 1s to 1h")
 	f.DurationVar(&o.writer.SharedWindow, "shared-window", localtier.DefaultSharedWindow, "seal this early for shared acknowledgements")

@@ -23,7 +23,7 @@ func carriedFrom(consumers []segment.Consumer, producers []segment.Producer) car
 func carriedBy(s segment.Start) carried { return carriedFrom(s.Consumers, s.Producers) }
 
 // follow takes in one frame that stands in the log.
-func (c *carried) follow(f segment.Frame, start *segment.Start) {
+func (c *carried) follow(f *segment.Frame, start *segment.Start) {
 	switch f.Kind {
 	case segment.KindStart:
 		*c = carriedBy(*start)

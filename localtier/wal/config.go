@@ -46,8 +46,10 @@ type Config struct {
 	// Preallocate is auto (the default) or off.
 	Preallocate Preallocation
 	// SpareFiles is how many files are kept to be written over, of at most
-	// SegmentBytes each: 1 to 16, default 2. Reclaimed rows stay readable in them to
-	// whoever can read the directory, until they are overwritten; off keeps none.
+	// SegmentBytes each: 1 to 64, default 2. A log that fills segments faster than they
+	// are given up writes growing files once they are used up. Reclaimed rows stay
+	// readable in them to whoever can read the directory, until they are overwritten;
+	// off keeps none.
 	SpareFiles int
 	// FullFsync asks for F_FULLFSYNC on macOS, which alone reaches the medium
 	// there. It changes nothing elsewhere, and nothing if FS is given.
@@ -98,7 +100,7 @@ func (c Config) Validate() error {
 		c.SegmentAge >= time.Second && c.SegmentAge <= 24*time.Hour)
 	between("batch-window", c.BatchWindow, time.Duration(0), 10*time.Second,
 		c.BatchWindow >= 0 && c.BatchWindow <= 10*time.Second)
-	between("spare-files", c.SpareFiles, 1, 16, c.SpareFiles >= 1 && c.SpareFiles <= 16)
+	between("spare-files", c.SpareFiles, 1, 64, c.SpareFiles >= 1 && c.SpareFiles <= 64)
 	if c.Preallocate != PreallocateAuto && c.Preallocate != PreallocateOff {
 		errs = append(errs, fmt.Errorf("preallocate is %q: choose %s or %s", c.Preallocate, PreallocateAuto, PreallocateOff))
 	}

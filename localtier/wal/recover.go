@@ -185,24 +185,25 @@ func (r *recovery) scan(ctx context.Context, f File, s standing, from int64) (*s
 		// A live writer wrote the next segment over it since its ends were read.
 		return sc, damage(s, 0, "the file is segment %s now, %s was expected", sc.UUID(), s.uuid)
 	}
-	start := &s.start
+	got := Replayed{Offset: Offset{Segment: s.id, UUID: s.uuid}, Start: &s.start}
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return sc, context.Cause(ctx)
 		}
-		frame, err := sc.Next()
+		err := sc.NextInto(&got.Frame)
 		if errors.Is(err, io.EOF) {
 			return sc, nil
 		}
 		if err != nil {
 			return sc, err
 		}
-		r.carried.follow(frame, start)
-		if r.sink == nil || frame.Offset < from {
+		r.carried.follow(&got.Frame, got.Start)
+		if r.sink == nil || got.Frame.Offset < from {
 			continue
 		}
 		r.delivered = true
-		if err := r.sink(Replayed{Offset{s.id, sc.UUID(), sc.Offset()}, start, frame}); err != nil {
+		got.Offset.Byte = sc.Offset()
+		if err := r.sink(got); err != nil {
 			return sc, &sinkError{err}
 		}
 	}

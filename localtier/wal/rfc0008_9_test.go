@@ -102,7 +102,7 @@ func rfc9Ranges(t *testing.T) {
 		"segment-bytes": {func(c *wal.Config, v int64) { c.SegmentBytes = v }, 17 << 20, 2 << 30, 17<<20 - 1},
 		"segment-age":   {func(c *wal.Config, v int64) { c.SegmentAge = time.Duration(v) }, int64(time.Second), int64(24 * time.Hour), int64(time.Second) - 1},
 		"batch-window":  {func(c *wal.Config, v int64) { c.BatchWindow = time.Duration(v) }, 0, int64(10 * time.Second), -1},
-		"spare-files":   {func(c *wal.Config, v int64) { c.SpareFiles = int(v) }, 1, 16, -1},
+		"spare-files":   {func(c *wal.Config, v int64) { c.SpareFiles = int(v) }, 1, 64, -1},
 	} {
 		for _, v := range []int64{c.low, c.top} {
 			fsys := powercut.New()
@@ -136,7 +136,7 @@ func rfc9Ranges(t *testing.T) {
 func rfc9AllAtOnce(t *testing.T) {
 	fsys := powercut.New()
 	_, err := wal.Open(bg, shardDir, wal.Config{
-		FS: fsys, SegmentBytes: 1 << 20, SegmentAge: time.Millisecond, BatchWindow: time.Minute, SpareFiles: 17,
+		FS: fsys, SegmentBytes: 1 << 20, SegmentAge: time.Millisecond, BatchWindow: time.Minute, SpareFiles: 65,
 	}, nil)
 	for _, name := range []string{"segment-bytes", "segment-age", "batch-window", "spare-files", "NextStart"} {
 		if !strings.Contains(fmt.Sprint(err), name) {

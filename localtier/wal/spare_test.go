@@ -178,7 +178,7 @@ func TestSpareFilesSurviveAnOpenAndOffRemovesThem(t *testing.T) {
 		t.Errorf("off, and the file is %d bytes long", n)
 	}
 	mustClose(t, l)
-	cfg.Preallocate, cfg.SpareFiles = "sometimes", 17
+	cfg.Preallocate, cfg.SpareFiles = "sometimes", 65
 	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "preallocate") || !strings.Contains(err.Error(), "spare-files") {
 		t.Errorf("validate: %v", err)
 	}
