@@ -8,10 +8,12 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
 )
 
 // sources is the fetch cache of one batch: the live part of every source comes
@@ -31,9 +33,10 @@ type sources struct {
 
 // object is one that the batch reads.
 type object struct {
-	store  *objstore.Store
+	set    objstore.Set // the buckets that may have it, the deciding one first
 	key    string
 	want   []span // what passes through this process
+	proofs []proof
 	ranges []*fetched
 
 	ready chan struct{} // closed when all below is final
@@ -44,6 +47,13 @@ type object struct {
 type span struct{ off, n int64 }
 
 func (s span) end() int64 { return s.off + s.n }
+
+// proof is what a chunk's stored bytes must add up to. It is asked here only where another
+// bucket may have better ones; whoever decodes the chunk asks again.
+type proof struct {
+	span
+	sum uint64 // xxHash64
+}
 
 // fetched is one GET's worth of a source.
 type fetched struct {
@@ -64,12 +74,16 @@ func (s *sources) add(r *catalog.Ref, fetch bool) error {
 		if err != nil {
 			return fmt.Errorf("source %s: %w", r.Key, err)
 		}
-		src = &object{store: set.First(), key: r.Key, ready: make(chan struct{})}
+		src = &object{set: set, key: r.Key, ready: make(chan struct{})}
 		s.byKey[r.Key] = src
 		s.list = append(s.list, src)
 	}
 	if fetch {
-		src.want = append(src.want, span{r.Offset, r.Stored})
+		chunk := span{r.Offset, r.Stored}
+		src.want = append(src.want, chunk)
+		if len(src.set) > 1 {
+			src.proofs = append(src.proofs, proof{chunk, r.Sum})
+		}
 	}
 	return nil
 }
@@ -110,15 +124,40 @@ func (s *sources) fetchAll(ctx context.Context, fetches int) {
 	_ = g.Wait() // its functions return nil: errors are the sources'
 }
 
+// fetch reads a source from the first bucket of its set that has it whole.
 func (s *sources) fetch(ctx context.Context, src *object) error {
 	src.ranges = coalesce(src.want)
 	if len(src.ranges) == 0 {
-		info, err := src.store.Head(ctx, src.key) // all of it moves server-side
+		info, err := src.set.First().Head(ctx, src.key) // all of it moves server-side
 		src.etag = info.ETag
 		return err
 	}
+	var errs []error
+	for i, store := range src.set {
+		err := s.fetchFrom(ctx, store, src)
+		if err == nil && i > 0 {
+			// What is copied within the store is copied from the first, under its ETag.
+			info, herr := src.set.First().Head(ctx, src.key)
+			if src.etag = ""; herr == nil {
+				src.etag = info.ETag
+			}
+		}
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		errs = append(errs, err)
+		s.forget(src)
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+func (s *sources) fetchFrom(ctx context.Context, store *objstore.Store, src *object) error {
+	src.etag = ""
 	for _, f := range src.ranges {
-		b, info, err := src.store.ReadRange(ctx, src.key, f.off, f.n)
+		b, info, err := store.ReadRange(ctx, src.key, f.off, f.n)
 		if err != nil {
 			return err
 		}
@@ -126,11 +165,41 @@ func (s *sources) fetch(ctx context.Context, src *object) error {
 			return &objstore.Error{Op: "get", Key: src.key, Kind: objstore.ErrPrecondition, Err: errors.New("the object changed while it was read")}
 		}
 		src.etag = info.ETag
+		if err := src.prove(f, b, store.Name()); err != nil {
+			return err
+		}
 		if err := s.keep(f, b); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// prove holds the chunks within a fetched range against their digests.
+func (o *object) prove(f *fetched, b []byte, where string) error {
+	for _, p := range o.proofs {
+		if p.off < f.off || p.end() > f.end() {
+			continue
+		}
+		if got := xxhash.Sum64(b[p.off-f.off:][:p.n]); got != p.sum {
+			return segment.InFile(&segment.CorruptionError{
+				Offset: p.off, Reason: fmt.Sprintf("stored bytes in %s have digest %016x, %016x wanted", where, got, p.sum),
+			}, o.key, 0)
+		}
+	}
+	return nil
+}
+
+// forget gives the memory of a source's ranges back: another bucket is asked.
+func (s *sources) forget(src *object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range src.ranges {
+		if f.mem != nil {
+			s.memory += f.n
+			f.mem = nil
+		}
+	}
 }
 
 // keep puts fetched bytes into memory or into the spool.

@@ -35,7 +35,7 @@ func (s *session) cleanup(ctx context.Context, limit time.Duration) []string {
 func (s *session) dropUploads(ctx context.Context) (done bool) {
 	done = true
 	for _, key := range s.d.unknownUploads() {
-		found, err := s.d.ListUploads(ctx, key)
+		found, err := s.uploadsOf(ctx, key)
 		if err != nil {
 			done = false
 			continue

@@ -104,7 +104,7 @@ func completeOnce(ctx context.Context, t *trial) error {
 
 // hasUpload says whether the store shows an upload under its exact key.
 func (s *session) hasUpload(ctx context.Context, key, id string) (bool, error) {
-	found, err := s.d.ListUploads(ctx, key)
+	found, err := s.uploadsOf(ctx, key)
 	for _, u := range found {
 		if u.Key == key && u.ID == id {
 			return true, err

@@ -85,6 +85,7 @@ func TestAWSLike(t *testing.T) {
 	mine := func(key string) bool { return strings.HasPrefix(key, prefix) }
 	mem := memstore.New(memstore.Options{
 		Mutable: mine, MayReadDeleted: mine, MinPart: 5 << 20, MinCopy: 5 << 20, EqualParts: true, Shuffle: 7, EmptyPages: true,
+		DirectoryPrefix: true,
 	})
 	r := mustRun(t, mem)
 	healthy(t, r)

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/strandline/strandline/objstore"
@@ -100,6 +102,17 @@ func (s *session) listed(ctx context.Context, prefix, after string, limit int) (
 		}
 	}
 	return nil, lies("the listing of %d keys has no end after %d pages", len(all), maxPages)
+}
+
+// uploadsOf lists the unfinished uploads of what begins with a key: by the key itself, or
+// by its directory where only those are listed.
+func (s *session) uploadsOf(ctx context.Context, key string) ([]objstore.Upload, error) {
+	asked := key
+	if s.d.Capabilities().DirectoryPrefix {
+		asked = key[:strings.LastIndexByte(key, '/')+1]
+	}
+	found, err := s.d.ListUploads(ctx, asked)
+	return slices.DeleteFunc(found, func(u objstore.Upload) bool { return !strings.HasPrefix(u.Key, key) }), err
 }
 
 func keysOf(list []objstore.Info) []string {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/doctor"
 	"github.com/strandline/strandline/objstore/internal/s3express"
 	"github.com/strandline/strandline/objstore/internal/s3test"
 )
@@ -237,6 +238,28 @@ func TestExpressOpenWrongly(t *testing.T) {
 	cancel()
 	if _, err := dialExpress(t, at, expressURL("p"), nil).List(ended, "", "", "", 1); !errors.Is(err, objstore.ErrUnavailable) {
 		t.Errorf("a call whose context had ended: %v", err)
+	}
+}
+
+// TestExpressDoctor: the doctor finds nothing that is required missing, and leaves nothing.
+func TestExpressDoctor(t *testing.T) {
+	d := openExpress(t, newExpress(s3express.Options{Seed: 4, PageSize: 7, EmptyPages: true}), "tier")
+	r, err := doctor.Run(t.Context(), d, doctor.Options{Prefix: "meta/doctor/"})
+	if err != nil || !r.OK() {
+		t.Errorf("%v; refused for %+v", err, r.Refused())
+	}
+	if c := r.Capabilities; !c.DirectoryPrefix || !c.ConditionalComplete || !c.ListUploads || !c.RangeCopy || c.OrderedList || c.StartAfter {
+		t.Errorf("%+v", c)
+	}
+	store, err := objstore.New(d, objstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for o, err := range store.List(t.Context(), "", "") {
+		t.Errorf("left: %s, %v", o.Key, err)
+	}
+	if ups, err := store.ListUploads(t.Context(), ""); err != nil || len(ups) != 0 {
+		t.Errorf("uploads left: %v, %v", ups, err)
 	}
 }
 
