@@ -123,3 +123,26 @@ func TestSkewed(t *testing.T) {
 		})
 	})
 }
+
+// TestUnrecordedUpload: the answer to a create-upload is lost. The object is published
+// through another upload; the first stands without parts, recorded by nobody, where a
+// listing finds it.
+func TestUnrecordedUpload(t *testing.T) {
+	cells(t, func(t *testing.T, c *cell) {
+		c.under(t, &Rule{Name: "create", Ops: []objstore.Op{objstore.OpCreateUpload}, Times: 1, Fault: DropAnswer{}})
+		if err := commit.do(t.Context(), c.store(t, nil), "k", "", commit.body(1)); err != nil {
+			t.Fatal(err)
+		}
+		c.holds(t, "k", commit.body(1))
+		left := c.uploads(t, "k")
+		if len(left) != 1 {
+			t.Fatalf("uploads left: %v, want one", left)
+		}
+		if err := c.past(t).Abort(t.Context(), "k", left[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		if left := c.uploads(t, "k"); len(left) != 0 {
+			t.Errorf("after its abort: %v", left)
+		}
+	})
+}

@@ -4,7 +4,6 @@ package faultproxy
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -93,24 +92,16 @@ func (c *cell) fair(t *testing.T, k int, told []error, outcomes map[string]int) 
 	}
 }
 
-// calm deletes everything while requests are struck, until the store says of each key
-// that it is gone; then it is.
+// calm deletes everything while requests are struck. What the Store calls gone is gone.
 func (c *cell) calm(t *testing.T, keys int) {
 	t.Helper()
 	c.proxy.SetStreak(4)
 	c.proxy.Add(share(13, 3)...)
-	var names []string
+	s := c.store(t, nil)
 	for k := range keys {
-		names = append(names, stormKey(k))
-	}
-	results, err := c.store(t, nil).Delete(context.WithoutCancel(t.Context()), names)
-	for _, r := range results {
-		err = errors.Join(err, r.Err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		c.holds(t, name, nil)
+		if err := remove.do(t.Context(), s, stormKey(k), "", nil); err != nil {
+			t.Fatal(err)
+		}
+		c.holds(t, stormKey(k), nil)
 	}
 }
