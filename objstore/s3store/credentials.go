@@ -69,25 +69,32 @@ type source struct {
 }
 
 // chain is what the SDK found once: a cache around one source.
-type chain struct{ aws.CredentialsProvider }
+type chain struct {
+	aws.CredentialsProvider
+	last atomic.Pointer[aws.Credentials] // of the cache, whose end is ahead of the real one
+}
 
 func newSource(cfg Config, loaded aws.Config) *source {
 	s := &source{cfg: cfg}
-	s.chain.Store(&chain{loaded.Credentials})
+	s.chain.Store(&chain{CredentialsProvider: loaded.Credentials})
 	return s
 }
 
-// Retrieve is called for each request; the SDK's cache answers nearly all of them.
+// Retrieve is called for each request.
 func (s *source) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return s.chain.Load().retrieve(ctx)
 }
 
 func (c *chain) retrieve(parent context.Context) (aws.Credentials, error) {
+	if v := c.last.Load(); v != nil && !v.Expired() {
+		return *v, nil // nearly always: no timer is set for it
+	}
 	ctx, cancel := context.WithTimeout(parent, c.timeout())
 	defer cancel()
 	v, err := c.CredentialsProvider.Retrieve(ctx)
 	switch {
 	case err == nil:
+		c.last.Store(&v)
 		return v, nil
 	case parent.Err() != nil:
 		return v, parent.Err()
@@ -106,7 +113,7 @@ func (s *source) renew(ctx context.Context, used s3wire.Signer) error {
 			if err != nil {
 				return err
 			}
-			s.chain.Store(&chain{loaded.Credentials})
+			s.chain.Store(&chain{CredentialsProvider: loaded.Credentials})
 		}
 		v, err := s.Retrieve(ctx)
 		if err != nil {

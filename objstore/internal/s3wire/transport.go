@@ -106,11 +106,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	ex.begin(req)
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { ex.gotConn() }}
-	req = req.Clone(httptrace.WithClientTrace(req.Context(), trace))
+	req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace)) // a copy; its header is still the caller's
 	// aws-sdk-go-v2 leaves the version unset, and net/http then sends Expect without
 	// waiting for what it expects.
 	req.Proto, req.ProtoMajor, req.ProtoMinor = "HTTP/1.1", 1, 1
 	if conditional(req) && req.ContentLength >= expectThreshold {
+		req.Header = req.Header.Clone()
 		req.Header.Set("Expect", "100-continue")
 	}
 	resp, err := t.http.RoundTrip(req)
