@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -21,7 +22,11 @@ type call struct {
 	key, id string
 	opts    *objstore.PutOptions
 	src     *objstore.CopySource
+	answer  *said
 }
+
+// said is what a call is answered with, after it was made.
+type said struct{ err error }
 
 // liar is a driver that lies in the way of real stores. A hook sees each call before it is
 // made, may change it, or end it with an error.
@@ -66,12 +71,14 @@ func (l *liar) Put(ctx context.Context, key string, body io.ReadSeeker, size int
 	if err := l.deny(objstore.OpPut, key); err != nil {
 		return objstore.Info{}, err
 	}
+	var answer said
 	if l.onPut != nil {
-		if err := l.onPut(ctx, call{key: key, opts: &opts}); err != nil {
+		if err := l.onPut(ctx, call{key: key, opts: &opts, answer: &answer}); err != nil {
 			return objstore.Info{}, err
 		}
 	}
-	return l.Driver.Put(ctx, key, body, size, opts)
+	info, err := l.Driver.Put(ctx, key, body, size, opts)
+	return info, cmp.Or(answer.err, err)
 }
 
 func (l *liar) Get(ctx context.Context, key string, r objstore.Range, ifMatch string) (io.ReadCloser, objstore.Info, error) {
@@ -154,12 +161,14 @@ func (l *liar) CopyPart(ctx context.Context, key, id string, number int, src obj
 }
 
 func (l *liar) Complete(ctx context.Context, key, id string, parts []objstore.Part, opts objstore.PutOptions) (objstore.Info, error) {
+	var answer said
 	if l.onComplete != nil {
-		if err := l.onComplete(ctx, call{key: key, id: id, opts: &opts}); err != nil {
+		if err := l.onComplete(ctx, call{key: key, id: id, opts: &opts, answer: &answer}); err != nil {
 			return objstore.Info{}, err
 		}
 	}
-	return l.Driver.Complete(ctx, key, id, parts, opts)
+	info, err := l.Driver.Complete(ctx, key, id, parts, opts)
+	return info, cmp.Or(answer.err, err)
 }
 
 func (l *liar) Abort(ctx context.Context, key, id string) error {
@@ -208,6 +217,9 @@ func plants() []plant {
 				l.onComplete = func(_ context.Context, c call) error { c.opts.IfNoneMatch = false; return nil }
 			},
 		},
+		{name: "refuses a second PUT and takes it", finds: []string{"create-once"}, also: []string{"create-once-race", "complete-race"}, quick: []string{"create-once"}, lie: takesRefusedPuts},
+		{name: "refuses a stale PUT and takes it", finds: []string{"replace"}, also: []string{"replace-race"}, quick: []string{"replace"}, lie: takesStalePuts},
+		{name: "refuses a complete and takes it", finds: []string{"complete-once"}, also: []string{"complete-race"}, quick: []string{"complete-once"}, lie: takesRefusedCompletes},
 		{
 			name: "ignores If-Match", finds: []string{"replace", "replace-absent"}, also: []string{"replace-race"}, quick: []string{"replace"},
 			lie: func(l *liar) {
@@ -384,6 +396,25 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
+// TestVersionedWithCare: a bucket that keeps versions keeps a marker for each key deleted,
+// absent ones too, and all that a refused start writes, each time.
+func TestVersionedWithCare(t *testing.T) {
+	most := 0
+	l := &liar{Driver: newMem(), settings: &objstore.Settings{Versioning: "Enabled"}}
+	l.onDelete = func(keys []string) []string {
+		most = max(most, len(keys))
+		return keys
+	}
+	mustRun(t, l)
+	if most == 0 || most > 200 {
+		t.Errorf("%d keys in one delete", most)
+	}
+	quick, err := doctor.Quick(t.Context(), l, opts)
+	if err != nil || quick.Requests[objstore.OpPut] != 0 {
+		t.Errorf("%v, a refused start writes: %v", err, quick.Requests)
+	}
+}
+
 // TestNarrowed: what was found missing is taken back.
 func TestNarrowed(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -488,6 +519,34 @@ func configured(s objstore.Settings) func(*liar) {
 		}
 		s.AbortsAfter = max(s.AbortsAfter, 0)
 		l.settings = &s
+	}
+}
+
+// takesRefusedPuts, and the next two: the store overwrites, and says that it did not.
+func takesRefusedPuts(l *liar) {
+	l.onPut = func(ctx context.Context, c call) error {
+		if c.opts.IfNoneMatch && !l.absent(ctx, c.key) {
+			c.opts.IfNoneMatch, c.answer.err = false, objstore.ErrExists
+		}
+		return nil
+	}
+}
+
+func takesStalePuts(l *liar) {
+	l.onPut = func(ctx context.Context, c call) error {
+		if info, err := l.Driver.Head(ctx, c.key); err == nil && c.opts.IfMatch != "" && info.ETag != c.opts.IfMatch {
+			c.opts.IfMatch, c.answer.err = "", objstore.ErrPrecondition
+		}
+		return nil
+	}
+}
+
+func takesRefusedCompletes(l *liar) {
+	l.onComplete = func(ctx context.Context, c call) error {
+		if c.opts.IfNoneMatch && !l.absent(ctx, c.key) {
+			c.opts.IfNoneMatch, c.answer.err = false, objstore.ErrExists
+		}
+		return nil
 	}
 }
 
