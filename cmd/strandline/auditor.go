@@ -116,6 +116,7 @@ func (a *app) auditorCommand() *cobra.Command {
 				return err
 			}
 			p.on(&b, log, f.config.DryRun)
+			b.cache.log = log
 			t, err := b.open(cmd.Context(), modeWrite)
 			if err != nil {
 				return err
@@ -142,6 +143,7 @@ func (a *app) auditorCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	b.register(fs)
+	b.cache.register(fs)
 	f.register(fs)
 	p.register(fs)
 	fs.BoolVar(&once, "once", false, "run what is due until nothing is, then exit")

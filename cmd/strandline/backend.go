@@ -29,6 +29,7 @@ type backendFlags struct {
 	catalog string
 	// prove is asked about the stores before anything is written to them; nil: not asked.
 	prove func(ctx context.Context, classes objstore.Classes) error
+	cache throughCache
 }
 
 func (b *backendFlags) register(f *pflag.FlagSet) {
@@ -54,6 +55,7 @@ const (
 type tier struct {
 	catalog catalog.Catalog
 	classes objstore.Classes
+	reads   objstore.Classes // for cold reads: the same buckets, perhaps through the object cache
 	dir     string
 	closers []func() error
 }
@@ -80,6 +82,9 @@ func (b *backendFlags) open(ctx context.Context, m mode) (_ *tier, err error) {
 	if err := b.layout(m); err != nil {
 		return nil, err
 	}
+	if _, err := b.cache.config(); err != nil {
+		return nil, err
+	}
 	specs, err := parseStores(b.stores)
 	if err != nil {
 		return nil, err
@@ -96,17 +101,26 @@ func (b *backendFlags) open(ctx context.Context, m mode) (_ *tier, err error) {
 			return nil, err
 		}
 	}
+	if err := b.stamped(ctx, t, m); err != nil {
+		return t, err
+	}
+	t.reads = t.classes
+	return t, b.cache.wrap(ctx, t)
+}
+
+// stamped proves the stores and holds their stamps against the catalog, or sets them.
+func (b *backendFlags) stamped(ctx context.Context, t *tier, m mode) error {
 	if m == modeCreate {
 		if err := b.proven(ctx, t); err != nil {
-			return t, err
+			return err
 		}
-		_, err = check.Ensure(ctx, t.catalog, t.classes)
-		return t, err
+		_, err := check.Ensure(ctx, t.catalog, t.classes)
+		return err
 	}
 	if err := check.Verify(ctx, t.catalog, t.classes); err != nil {
-		return t, err
+		return err
 	}
-	return t, b.proven(ctx, t)
+	return b.proven(ctx, t)
 }
 
 func (b *backendFlags) proven(ctx context.Context, t *tier) error {

@@ -45,6 +45,7 @@ func (a *app) catCommand() *cobra.Command {
 		},
 	}
 	b.register(cmd.Flags())
+	b.cache.register(cmd.Flags())
 	cmd.Flags().StringVar(&from, "from", "", "first position")
 	cmd.Flags().StringVar(&to, "to", "", "last position")
 	cmd.Flags().BoolVar(&ndjson, "ndjson", false, "a JSON object a row: stream, epoch, seq, ts, txn, payload")
@@ -56,7 +57,7 @@ func (a *app) cat(ctx context.Context, t *tier, stream string, from, to place, n
 	if err := segment.CheckStream(stream); err != nil && !strings.HasPrefix(stream, "~") {
 		return err
 	}
-	reader, err := coldload.New(t.catalog, t.classes, coldload.Config{})
+	reader, err := coldload.New(t.catalog, t.reads, coldload.Config{})
 	if err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func checkPlace(ctx context.Context, t *tier, stream string, p place) error {
 	if p.token == nil {
 		return nil
 	}
-	reader, err := coldload.New(t.catalog, t.classes, coldload.Config{})
+	reader, err := coldload.New(t.catalog, t.reads, coldload.Config{})
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ func (o *ownerFlags) register(f *pflag.FlagSet) {
 	o.writer.MinFreeDisk = localtier.DefaultMinFreeDisk
 	o.given = f.Changed
 	o.backend.register(f)
+	o.backend.cache.register(f)
 	f.StringVar(&o.http, "http", "127.0.0.1:8420", "address to serve HTTP on")
 	f.StringVar(&o.advertise, "advertise", "", "URL that others are sent to for this process's shards (default: http:// and the address of --http)")
 	f.BoolVar(&o.remote, "allow-remote", false, "serve on an address that is not loopback, without authentication")

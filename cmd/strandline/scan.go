@@ -54,6 +54,7 @@ func (a *app) scanCommand() *cobra.Command {
 		},
 	}
 	b.register(cmd.Flags())
+	b.cache.register(cmd.Flags())
 	cmd.Flags().StringVar(&from, "from", "", "first position")
 	cmd.Flags().StringVar(&to, "to", "", "last position")
 	cmd.Flags().Uint32Var(&epoch, "epoch", 0, "epoch of the shard (default: the newest)")
@@ -78,7 +79,7 @@ func within(chain segment.Chain, from, to string) (first, last place, err error)
 }
 
 func (a *app) scan(cmd *cobra.Command, t *tier, chain segment.Chain, first, last place, ndjson bool) error {
-	reader, err := coldload.New(t.catalog, t.classes, coldload.Config{})
+	reader, err := coldload.New(t.catalog, t.reads, coldload.Config{})
 	if err != nil {
 		return err
 	}

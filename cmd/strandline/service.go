@@ -61,7 +61,7 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 	if err != nil {
 		return err
 	}
-	if s.reader, err = coldload.New(s.tier.catalog, s.tier.classes, coldload.Config{}); err != nil {
+	if s.reader, err = coldload.New(s.tier.catalog, s.tier.reads, coldload.Config{}); err != nil {
 		return err
 	}
 	if top.State != catalog.TopologyOpen {
@@ -273,11 +273,9 @@ const drainTime = 10 * time.Second
 // requestsOf sums what this process asked of its stores, by operation.
 func requestsOf(t *tier) map[string]int64 {
 	sum := map[string]int64{}
-	for _, set := range t.classes {
-		for _, s := range set {
-			for op, n := range s.Counters().Requests {
-				sum[string(op)] += n
-			}
+	for _, s := range storesOf(t) {
+		for op, n := range s.Counters().Requests {
+			sum[string(op)] += n
 		}
 	}
 	return sum

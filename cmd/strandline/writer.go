@@ -129,6 +129,7 @@ func (a *app) writer(ctx context.Context, w *writerFlags) (err error) {
 		return err
 	}
 	w.proving.on(&w.owner.backend, log, false)
+	w.owner.backend.cache.log = log
 	t, err := w.owner.backend.open(ctx, modeCreate)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ func TestRangesEqualTheStores(t *testing.T) {
 	for _, o := range []struct {
 		key  string
 		size int64
-	}{{"seg/tiny", 7}, {"seg/block", mib}, {"seg/over", mib + 1}, {"seg/large", 20*mib + 333}} {
+	}{{"seg/tiny", 7}, {"seg/block", mib}, {"seg/over", mib + 1}, {"seg/large", 4*mib + 333}} {
 		x.put(o.key, int(o.size))
 		for _, r := range []objstore.Range{
 			objstore.Whole, {}, span(0, 1), span(o.size-1, 1), span(o.size/2, o.size), span(o.size/3, 3*mib), objstore.Suffix(5), objstore.Suffix(o.size),
@@ -196,9 +196,9 @@ func TestUnwritableDirectory(t *testing.T) {
 // The bound holds while readers fill and files go.
 func TestBytesStayWithinTheBound(t *testing.T) {
 	x := newRig(t, Config{})
-	keys := []string{"seg/a", "seg/b", "seg/c", "seg/d", "seg/e", "seg/f"}
+	keys := []string{"seg/a", "seg/b", "seg/c", "seg/d", "seg/e"}
 	for _, k := range keys {
-		x.put(k, 24*mib+17)
+		x.put(k, 17*mib+17)
 	}
 	x.put("seg/small", 100)
 	stop := make(chan struct{})
@@ -217,9 +217,9 @@ func TestBytesStayWithinTheBound(t *testing.T) {
 		}
 	})
 	var readers sync.WaitGroup
-	for i := range 4 {
+	for i := range 3 {
 		readers.Go(func() {
-			for j := range 2 * len(keys) {
+			for j := range len(keys) {
 				x.same(keys[(i+j)%len(keys)], objstore.Whole)
 				x.same("seg/small", objstore.Whole)
 			}

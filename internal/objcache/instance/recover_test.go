@@ -63,7 +63,7 @@ func TestRebootEmpties(t *testing.T) {
 
 func TestRestartWithLess(t *testing.T) {
 	x := newRig(t, Config{Bytes: 2 * LeastBytes})
-	x.put("seg/a", 90*mib)
+	x.put("seg/a", 70*mib)
 	x.same("seg/a", objstore.Whole)
 	x.settled()
 	x.cfg.Bytes = LeastBytes

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/strandline/strandline/check"
+	"github.com/strandline/strandline/internal/httpapi"
+	"github.com/strandline/strandline/internal/objcache/instance"
+	"github.com/strandline/strandline/internal/objcache/wire"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// cacheFlags are the knobs of one instance of the object cache.
+type cacheFlags struct {
+	listen string
+	stores []string
+	bytes  sizeFlag
+	config instance.Config
+}
+
+func (a *app) cacheCommand() *cobra.Command {
+	f := &cacheFlags{}
+	cmd := &cobra.Command{
+		Use:   "cache",
+		Short: "One instance of the object cache: ranges of the bucket's objects on local disk, until Ctrl-C",
+		Long: "Serves processes that name it in --object-cache-instances. What it holds is verified at every hit and forgotten through\n" +
+			"deletes, which go through it; if it is away, everything goes to the bucket directly. It may be stopped, lost or emptied at any\n" +
+			"time. There is no authentication: whoever reaches --listen can read and delete in these buckets.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.cache(cmd.Context(), f) },
+	}
+	fs := cmd.Flags()
+	f.bytes = instance.DefaultBytes
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:8091", "address to serve on; one that is not loopback lets all who reach it read and delete")
+	fs.StringVar(&f.config.Dir, "cache-dir", "", "directory of its files; each instance has its own")
+	fs.Var(&f.bytes, "cache-bytes", "most bytes of its files, 64MiB or more")
+	fs.DurationVar(&f.config.MaxAge, "max-age", instance.DefaultMaxAge, "longest that a range is served after it was read of the bucket: bounds what a delete that never arrived leaves readable")
+	fs.StringArrayVar(&f.stores, "store", nil, "CLASS=URL[,URL…], as for all commands; any classes")
+	return cmd
+}
+
+// validate reports every fault at once.
+func (f *cacheFlags) validate() ([]classSpec, error) {
+	f.config.Bytes = int64(f.bytes)
+	errs := []error{f.config.Validate()}
+	if f.bytes == 0 {
+		errs = append(errs, errors.New("--cache-bytes 0: give 64MiB or more"))
+	}
+	if f.config.MaxAge == 0 {
+		errs = append(errs, errors.New("--max-age 0: give a positive one"))
+	}
+	if _, _, err := net.SplitHostPort(f.listen); err != nil {
+		errs = append(errs, fmt.Errorf("--listen %q: give HOST:PORT", f.listen))
+	}
+	if len(f.stores) == 0 {
+		errs = append(errs, errors.New("give the buckets it serves: --store CLASS=URL"))
+	}
+	specs, err := parseClasses(f.stores)
+	errs = append(errs, err)
+	if err := errors.Join(errs...); err != nil {
+		return nil, usage("%w", err)
+	}
+	return specs, nil
+}
+
+func (a *app) cache(ctx context.Context, f *cacheFlags) (err error) {
+	specs, err := f.validate()
+	if err != nil {
+		return err
+	}
+	log, err := a.logger()
+	if err != nil {
+		return err
+	}
+	t := &tier{classes: objstore.Classes{}}
+	defer func() { err = closing(err, t) }()
+	buckets, err := openBuckets(ctx, t, specs)
+	if err != nil {
+		return err
+	}
+	f.config.Logger = log
+	c, err := instance.Open(f.config, buckets)
+	if errors.Is(err, instance.ErrLocked) {
+		err = &exitError{code: exitFenced, err: err}
+	}
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, c.Close)
+	listener, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return fmt.Errorf("serve HTTP: %w; give another --listen", err)
+	}
+	if host, _, _ := net.SplitHostPort(f.listen); !loopback(host) {
+		log.Warn("there is no authentication: whoever reaches this address can read and delete in these buckets", "address", listener.Addr().String())
+	}
+	fmt.Fprintf(a.out, "listening on http://%s\n", listener.Addr())
+	err = serveCache(ctx, c, listener, log)
+	log.Info("stopped", "stats", c.Stats())
+	return err
+}
+
+// openBuckets opens the stores and names each as its clients do, by its stamp.
+func openBuckets(ctx context.Context, t *tier, specs []classSpec) (map[string]*objstore.Store, error) {
+	buckets := map[string]*objstore.Store{}
+	for _, spec := range specs {
+		if err := openClass(ctx, t, spec, modeRead); err != nil {
+			return nil, err
+		}
+		set := t.classes[spec.class]
+		for _, store := range set {
+			stamp, err := stampOf(ctx, store, spec.class)
+			if err != nil {
+				return nil, err
+			}
+			buckets[wire.Bucket(stamp.Deployment.String(), spec.class, store.Name(), len(set) == 1)] = store
+		}
+	}
+	return buckets, nil
+}
+
+// maxStamp is far more than a stamp has.
+const maxStamp = 1 << 20
+
+func stampOf(ctx context.Context, store *objstore.Store, class string) (segment.Stamp, error) {
+	body, _, err := store.ReadAll(ctx, segment.StampKey(), maxStamp)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return segment.Stamp{}, fmt.Errorf("%w: %s has no stamp; start its writer first, or look at --store", check.ErrNoDeployment, store.Name())
+	}
+	if err != nil {
+		return segment.Stamp{}, fmt.Errorf("read the stamp of %s: %w", store.Name(), err)
+	}
+	stamp, err := segment.DecodeStamp(body)
+	if err == nil && string(stamp.Class) != class {
+		err = fmt.Errorf("%w: it serves class %q, but is given as %q; check --store", check.ErrNotMine, stamp.Class, class)
+	}
+	if err != nil {
+		return stamp, fmt.Errorf("the stamp of %s: %w", store.Name(), err)
+	}
+	return stamp, nil
+}
+
+// requestTimeout is for requests to come in whole: a thousand keys at most.
+const requestTimeout = 30 * time.Second
+
+// serveCache serves until ctx ends. Reads that are cut then are finished by their
+// clients at the bucket.
+func serveCache(ctx context.Context, c *instance.Cache, l net.Listener, log *slog.Logger) error {
+	server := httpapi.NewServer(c.Handler(), log)
+	server.ReadTimeout = requestTimeout
+	g, running := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve HTTP: %w", err)
+		}
+		return nil
+	})
+	g.Go(func() error {
+		<-running.Done()
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+		defer cancel()
+		if err := server.Shutdown(bound); err != nil {
+			return server.Close()
+		}
+		return nil
+	})
+	return g.Wait()
+}

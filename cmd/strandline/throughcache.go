@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/strandline/strandline/internal/objcache"
+	"github.com/strandline/strandline/internal/objcache/wire"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// throughCache says where the object cache is (03 §11).
+type throughCache struct {
+	instances []string
+	log       *slog.Logger // nil: nothing is said
+}
+
+func (c *throughCache) register(f *pflag.FlagSet) {
+	f.StringSliceVar(&c.instances, "object-cache-instances", nil,
+		"HOST:PORT,… of strandline cache: cold reads and deletes of slots and settled objects go through them; the same list for every process of a deployment")
+}
+
+func (c *throughCache) config() (objcache.Config, error) {
+	cfg := objcache.Config{Instances: c.instances, Cacheable: immutable, Logger: c.log}
+	if err := cfg.Validate(); err != nil {
+		return cfg, usage("--object-cache-instances: %w", err)
+	}
+	return cfg, nil
+}
+
+// immutable keys are created once and never used again: what a cache may hold.
+func immutable(key string) bool {
+	k, err := segment.ParseKey(key)
+	if err != nil {
+		return false
+	}
+	switch k.Kind {
+	case segment.KeySlot, segment.KeyStream, segment.KeyPack:
+		return true
+	default:
+		return false
+	}
+}
+
+// wrap puts the cache before a tier's buckets: its duties only delete through it and see
+// the bucket itself; cold reads may be answered by it.
+func (c *throughCache) wrap(ctx context.Context, t *tier) error {
+	if len(c.instances) == 0 {
+		return nil
+	}
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	settings, err := t.catalog.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	duties, reads := objstore.Classes{}, objstore.Classes{}
+	for class, set := range t.classes {
+		for _, store := range set {
+			cfg.Bucket = wire.Bucket(settings.Deployment.String(), class, store.Name(), len(set) == 1)
+			for _, side := range []struct {
+				reads bool
+				into  objstore.Classes
+			}{{false, duties}, {true, reads}} {
+				cfg.Reads = side.reads
+				wrapped, err := c.store(t, store, cfg)
+				if err != nil {
+					return err
+				}
+				side.into[class] = append(side.into[class], wrapped)
+			}
+		}
+	}
+	t.classes, t.reads = duties, reads
+	return nil
+}
+
+// store is a Store around the same driver, through the cache. The tier closes it before
+// the driver.
+func (c *throughCache) store(t *tier, inner *objstore.Store, cfg objcache.Config) (*objstore.Store, error) {
+	driver := objcache.Wrap(unclosed{inner.Driver()}, cfg)
+	store, err := objstore.New(driver, objstore.Config{})
+	if err != nil {
+		return nil, firstOf(err, driver.Close())
+	}
+	store.Narrow(inner.Capabilities())
+	t.closers = append(t.closers, func() error {
+		err := store.Close()
+		if s := driver.Stats(); c.log != nil && s != (objcache.Stats{}) {
+			c.log.Info("through the object cache", "store", store.Name(), "reads", cfg.Reads, "stats", s)
+		}
+		return err
+	})
+	return store, nil
+}
+
+// unclosed is a driver that another Store closes.
+type unclosed struct{ objstore.Driver }
+
+func (unclosed) Close() error { return nil }
+
+// storesOf are all Stores of a tier, each once.
+func storesOf(t *tier) (all []*objstore.Store) {
+	for _, classes := range []objstore.Classes{t.classes, t.reads} {
+		for _, set := range classes {
+			for _, s := range set {
+				if !slices.Contains(all, s) {
+					all = append(all, s)
+				}
+			}
+		}
+	}
+	return all
+}
