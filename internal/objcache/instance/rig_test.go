@@ -145,16 +145,7 @@ func (x *rig) same(key string, r objstore.Range) {
 // settled waits until what was read is in files.
 func (x *rig) settled() {
 	x.Helper()
-	x.until("fills end", func() bool {
-		x.cache.mu.Lock()
-		defer x.cache.mu.Unlock()
-		for _, o := range x.cache.objects {
-			if o.users > 0 || o.busy > 0 {
-				return false
-			}
-		}
-		return true
-	})
+	x.until("fills end", func() bool { return x.cache.Stats().Busy == 0 })
 }
 
 // until polls: for what happens in goroutines of the cache's own.

@@ -8,6 +8,7 @@ type Stats struct {
 	Max     int64 `json:"max_bytes"` // they never pass this
 	Blocks  int64 `json:"blocks"`    // in files
 	Objects int64 `json:"objects"`   // of which anything is cached or under way
+	Busy    int64 `json:"busy"`      // of them, those with reads, fills or deletes under way
 
 	Hits        int64 `json:"hits"`      // blocks served from files
 	HitBytes    int64 `json:"hit_bytes"` // of them
@@ -35,6 +36,11 @@ type stats struct {
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	s := Stats{Bytes: c.used, Max: c.cfg.Bytes, Blocks: c.held, Objects: int64(len(c.objects))}
+	for _, o := range c.objects {
+		if o.users > 0 || o.busy > 0 {
+			s.Busy++
+		}
+	}
 	c.mu.Unlock()
 	t := &c.stats
 	s.Hits, s.HitBytes, s.Misses, s.Joined = t.hits.Load(), t.hitBytes.Load(), t.misses.Load(), t.joined.Load()
