@@ -249,11 +249,11 @@ func TestCancel(t *testing.T) {
 // refusing is a store that takes the first puts and no more.
 type refusing struct {
 	objstore.Driver
-	takes int
+	takes atomic.Int64
 }
 
 func (r *refusing) Put(ctx context.Context, key string, body io.ReadSeeker, size int64, o objstore.PutOptions) (objstore.Info, error) {
-	if r.takes--; r.takes < 0 {
+	if r.takes.Add(-1) < 0 {
 		return objstore.Info{}, &objstore.Error{Op: "put", Key: key, Kind: objstore.ErrDenied}
 	}
 	return r.Driver.Put(ctx, key, body, size, o)
@@ -262,8 +262,10 @@ func (r *refusing) Put(ctx context.Context, key string, body io.ReadSeeker, size
 // TestNotWritable: a store that takes no writes is refused before anything is measured,
 // and one that stops taking them fails the run, which cleans up.
 func TestNotWritable(t *testing.T) {
-	for takes, says := range map[int]string{1: "takes no writes", 4: "writing what is read"} {
-		s := storeOn(t, &refusing{memstore.New(memstore.Options{}), takes})
+	for takes, says := range map[int64]string{1: "takes no writes", 4: "writing what is read"} {
+		d := &refusing{Driver: memstore.New(memstore.Options{})}
+		d.takes.Store(takes)
+		s := storeOn(t, d)
 		_, err := Run(context.Background(), s, Options{Quick: true})
 		if !errors.Is(err, objstore.ErrDenied) || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want it to say %q", err, says)
