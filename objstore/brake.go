@@ -38,10 +38,10 @@ type brake struct {
 // heed pulls the brake if err is a refusal for load, or names a time. began is when
 // the refused request was sent: one that was under way when the brake was pulled
 // says nothing new, and a burst of 64 refusals is one.
-func (b *brake) heed(began time.Time, err error) {
+func (b *brake) heed(began time.Time, err error) (throttled bool) {
 	ask, throttled := asked(err)
 	if !throttled && ask == 0 {
-		return
+		return false
 	}
 	now := time.Now()
 	b.mu.Lock()
@@ -58,6 +58,7 @@ func (b *brake) heed(began time.Time, err error) {
 	// as late as it says, and the others find out for themselves after the longest
 	// pause that a call may make.
 	b.push(now.Add(min(ask, MaxRetryAfter)))
+	return throttled
 }
 
 // push moves until, never back. b.mu is held.
@@ -87,6 +88,9 @@ func (s *Store) unbraked(ctx context.Context, op Op, key string) error {
 		now := time.Now()
 		if !until.After(waitedFor) || !until.After(now) {
 			return nil
+		}
+		if waitedFor.IsZero() {
+			s.stats.held.Add(1)
 		}
 		d := until.Sub(now) + jitter(window)
 		if end, ok := ctx.Deadline(); d > left || ok && end.Sub(now) < d {

@@ -110,6 +110,9 @@ func TestBrakeHoldsAllCallers(t *testing.T) {
 			t.Errorf("%d requests to a store that was overloaded for 10 s", n)
 		}
 		t.Logf("%d requests refused, %d in all", len(b.refused), len(b.came))
+		if c := s.Counters(); c.Throttled != int64(len(b.refused)) || c.Held == 0 {
+			t.Errorf("counted %d throttled, %d held; %d were refused", c.Throttled, c.Held, len(b.refused))
+		}
 	})
 }
 
@@ -356,6 +359,9 @@ func TestThrottledKeys(t *testing.T) {
 		results, err := s.Delete(t.Context(), []string{"a", "b"})
 		if err = errors.Join(err, results[0].Err, results[1].Err); err != nil {
 			t.Fatal(err)
+		}
+		if n := s.Counters().Throttled; n != 2 {
+			t.Errorf("%d throttled attempts counted, want 2", n)
 		}
 		for i, least := range []time.Duration{2 * objstore.DefaultBackoff, 4 * objstore.DefaultBackoff} {
 			if gap := d.calls[i+1].Sub(d.calls[i]); gap < least {

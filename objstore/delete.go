@@ -55,36 +55,18 @@ func (s *Store) deleteSome(ctx context.Context, set []string, fate map[string]er
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	for n := 0; ; n++ {
-		var results []DeleteResult
-		var began time.Time
-		err := s.attempt(ctx, OpDelete, set[0], func(ctx context.Context) (err error) {
-			began = time.Now()
-			results, err = s.driver.Delete(ctx, set)
-			return err
-		})
-		answered := make(map[string]error, len(results))
-		if err == nil {
-			for _, r := range results {
-				answered[r.Key] = r.Err
-			}
-		}
+		answered, err := s.deleteOnce(ctx, set)
 		var failed []string
 		var asked time.Duration
 		for _, key := range set {
-			kerr, ok := answered[key]
-			switch {
-			case err != nil:
-				kerr = err
-			case !ok: // the store did not say: not gone until it does
-				kerr = &Error{Op: "delete", Key: key, Kind: ErrAmbiguous, Err: errors.New("the store did not report this key: delete it again")}
-			case kerr != nil && !known(kerr):
-				kerr = &Error{Op: "delete", Key: key, Kind: ErrAmbiguous, Err: kerr}
+			kerr := err
+			if err == nil {
+				kerr = fateOf(key, answered)
 			}
 			fate[key] = kerr
 			if kerr != nil && again(OpDelete, kerr) {
 				failed = append(failed, key)
 				asked = max(asked, RetryAfter(kerr))
-				s.brake.heed(began, kerr) // a SlowDown may stand inside a 200
 			}
 		}
 		if len(failed) == 0 || n+1 >= s.cfg.Attempts || s.pause(ctx, n, asked) != nil {
@@ -92,4 +74,40 @@ func (s *Store) deleteSome(ctx context.Context, set []string, fate map[string]er
 		}
 		set = failed
 	}
+}
+
+// deleteOnce makes one attempt at a set and returns what the store said of which key.
+func (s *Store) deleteOnce(ctx context.Context, set []string) (map[string]error, error) {
+	var results []DeleteResult
+	var began time.Time
+	err := s.attempt(ctx, OpDelete, set[0], func(ctx context.Context) (err error) {
+		began = time.Now()
+		results, err = s.driver.Delete(ctx, set)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	throttled := false
+	answered := make(map[string]error, len(results))
+	for _, r := range results {
+		answered[r.Key] = r.Err
+		throttled = s.brake.heed(began, r.Err) || throttled // a SlowDown may stand inside a 200
+	}
+	if throttled {
+		s.stats.throttled.Add(1)
+	}
+	return answered, nil
+}
+
+// fateOf is what became of a key of a call that was answered.
+func fateOf(key string, answered map[string]error) error {
+	err, ok := answered[key]
+	switch {
+	case !ok: // the store did not say: not gone until it does
+		return &Error{Op: "delete", Key: key, Kind: ErrAmbiguous, Err: errors.New("the store did not report this key: delete it again")}
+	case err != nil && !known(err):
+		return &Error{Op: "delete", Key: key, Kind: ErrAmbiguous, Err: err}
+	}
+	return err
 }

@@ -39,7 +39,9 @@ func (s *Store) attempt(ctx context.Context, op Op, key string, call func(contex
 		return nil
 	}
 	t.errors.Add(1)
-	s.brake.heed(began, err)
+	if s.brake.heed(began, err) {
+		s.stats.throttled.Add(1)
+	}
 	if known(err) {
 		return err
 	}

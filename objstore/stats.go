@@ -36,6 +36,9 @@ type Counters struct {
 	// BytesIn were read from the store, BytesOut sent in attempts that succeeded,
 	// BytesCopied moved within it.
 	BytesIn, BytesOut, BytesCopied int64
+	// Throttled attempts were refused for the store's load, per-key refusals of a bulk
+	// delete counted as one. Held attempts waited for the brake, or were not sent for it.
+	Throttled, Held int64
 }
 
 // Sub is what happened between d and c.
@@ -43,6 +46,7 @@ func (c Counters) Sub(d Counters) Counters {
 	out := Counters{
 		Requests: make(map[Op]int64, len(c.Requests)), Errors: make(map[Op]int64, len(c.Errors)),
 		BytesIn: c.BytesIn - d.BytesIn, BytesOut: c.BytesOut - d.BytesOut, BytesCopied: c.BytesCopied - d.BytesCopied,
+		Throttled: c.Throttled - d.Throttled, Held: c.Held - d.Held,
 	}
 	for op, n := range c.Requests {
 		out.Requests[op] = n - d.Requests[op]
@@ -82,6 +86,7 @@ type stats struct {
 	put, get, head, list, del, create, part, copied, complete, abort, uploads tally
 
 	bytesIn, bytesOut, bytesCopied atomic.Int64
+	throttled, held                atomic.Int64
 }
 
 func (s *stats) of(op Op) *tally {
@@ -115,6 +120,7 @@ func (s *stats) snapshot() Counters {
 	c := Counters{
 		Requests: map[Op]int64{}, Errors: map[Op]int64{},
 		BytesIn: s.bytesIn.Load(), BytesOut: s.bytesOut.Load(), BytesCopied: s.bytesCopied.Load(),
+		Throttled: s.throttled.Load(), Held: s.held.Load(),
 	}
 	for _, op := range []Op{
 		OpPut, OpGet, OpHead, OpList, OpDelete, OpCreateUpload, OpUploadPart, OpCopyPart, OpComplete, OpAbort, OpListUploads,
