@@ -37,7 +37,7 @@ type brake struct {
 
 // heed pulls the brake if err is a refusal for load, or names a time. began is when
 // the refused request was sent: one that was under way when the brake was pulled
-// says nothing new, and a burst of 64 refusals is one.
+// says nothing new, and a burst of 64 refusals is one. It tells whether err was one.
 func (b *brake) heed(began time.Time, err error) (throttled bool) {
 	ask, throttled := asked(err)
 	if !throttled && ask == 0 {
