@@ -4,9 +4,11 @@ package doctor_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/minio/minio-go/v7"
@@ -215,4 +217,63 @@ func expiring(prefix string) *lifecycle.Configuration {
 	return &lifecycle.Configuration{Rules: []lifecycle.Rule{{
 		ID: "tidy", Status: "Enabled", RuleFilter: lifecycle.Filter{Prefix: prefix}, Expiration: lifecycle.Expiration{Days: 30},
 	}}}
+}
+
+// TestRealPermissions: with temporary credentials that lack one action each, a real server
+// denies it, and the doctor names it.
+func TestRealPermissions(t *testing.T) {
+	s := realstore.Minio(t)
+	for _, action := range []string{
+		"s3:PutObject", "s3:GetObject", "s3:ListBucket", "s3:DeleteObject", "s3:AbortMultipartUpload",
+		"s3:ListBucketMultipartUploads", "s3:GetBucketVersioning", "s3:GetBucketObjectLockConfiguration", "s3:GetLifecycleConfiguration",
+	} {
+		t.Run(action, func(t *testing.T) {
+			bucket := s.NewBucket(t)
+			open := func() (objstore.Driver, error) {
+				return miniostore.Open(t.Context(), miniostore.Config{Endpoint: s.Endpoint, Bucket: bucket, PathStyle: true})
+			}
+			lackOne(t, s, action)
+			d, err := open()
+			if action == "s3:ListBucket" {
+				if !errors.Is(err, objstore.ErrDenied) {
+					t.Errorf("opened: %v", err)
+				}
+				return // a bucket that cannot be listed is not opened at all
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := mustRun(t, closing(t, d))
+			for _, res := range r.Results {
+				permission := strings.HasPrefix(res.Check, "s3:")
+				if permission && (res.Outcome == doctor.Denied) != (res.Check == action) {
+					t.Errorf("%s is %s: %s", res.Check, res.Outcome, res.Detail)
+				}
+				if res.Outcome == doctor.Denied && !permission && !slices.Contains(res.Permissions, action) {
+					t.Errorf("%s is denied, and does not name %s: %s", res.Check, action, res.Detail)
+				}
+			}
+		})
+	}
+}
+
+// lackOne puts credentials into the environment that may do all but one action.
+func lackOne(t *testing.T, s *realstore.Server, action string) {
+	t.Helper()
+	policy := fmt.Sprintf(`{"Version":"2012-10-17","Statement":[
+		{"Effect":"Allow","Action":["s3:*"],"Resource":["arn:aws:s3:::*"]},
+		{"Effect":"Deny","Action":[%q],"Resource":["arn:aws:s3:::*"]}]}`, action)
+	sts, err := credentials.NewSTSAssumeRole(s.URL, credentials.STSAssumeRoleOptions{
+		AccessKey: s.AccessKey, SecretKey: s.SecretKey, Policy: policy, DurationSeconds: 3600,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := sts.GetWithContext(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", got.AccessKeyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", got.SecretAccessKey)
+	t.Setenv("AWS_SESSION_TOKEN", got.SessionToken)
 }
