@@ -33,7 +33,7 @@ func (s standing) sealed(end int64) SealedSegment {
 
 // headProbe is read of a file for its SegmentStart; only one with many consumers
 // needs more.
-const headProbe = 64 << 10
+const headProbe = 4 << 10
 
 // inspectFile reads a segment file's first and last frame.
 func inspectFile(fsys FS, dir string, id segment.ID) (s standing, err error) {

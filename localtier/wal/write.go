@@ -2,13 +2,15 @@ package wal
 
 import "github.com/strandline/strandline/segment"
 
-// writePiece is how much of a run is written at a time. The disk is at work on one
-// piece while the next is copied: groups of 16 MiB take two thirds of the time that
-// one write takes, and those of 1 MiB nine tenths. It also bounds the pieces of memory
-// that a growing file asks the page cache for; in a virtual machine those of 256 KiB
-// and more are often ones that the host has taken back, and then the write takes five
+// writePiece is how much of a run is written at a time. It bounds the blocks of memory
+// that a growing file asks the page cache for: in a virtual machine those of 256 KiB and
+// more are often ones that the host has taken back, and then the write takes several
 // times as long.
 const writePiece = 128 << 10
+
+// startPieces is behind how many of them the disk is asked to begin: it is at work on
+// them while the next are copied. Behind each one costs more calls than it gains.
+const startPieces = 2
 
 // placeFrames makes the headers final: what is synced now is what damage in a
 // later crash is judged by.
@@ -50,13 +52,14 @@ func (l *Log) writeRun(r *run) (end int64, seal sealFrame, err error) {
 }
 
 // writeFrames writes the run's frames, and has the disk begin with all of them but the
-// last piece, which is syncRun's. A crash in between leaves any part of them: a torn
+// last pieces, which are syncRun's. A crash in between leaves any part of them: a torn
 // tail, which nobody was told of.
 func (l *Log) writeFrames(r *run) error {
 	n := l.cfg.tune.writePiece
+	begin := startPieces * n
 	for at := 0; at < len(r.buf); at += n {
-		if at > 0 {
-			l.file.Start(r.off+int64(at-n), int64(n))
+		if at > 0 && at%begin == 0 {
+			l.file.Start(r.off+int64(at-begin), int64(begin))
 		}
 		if _, err := l.file.WriteAt(r.buf[at:min(at+n, len(r.buf))], r.off+int64(at)); err != nil {
 			return err
