@@ -121,5 +121,7 @@ func (k Checker) chain(ctx context.Context, c segment.Chain, class segment.Class
 	if err != nil {
 		return Report{}, err
 	}
-	return All(ctx, k.Catalog, Bucket{Set: set, Class: class}, c, Caller{})
+	// Owed: a bucket that hangs is waited for once, not at every slot. What it misses is
+	// mended at the end of this pass, or of a later one.
+	return All(ctx, k.Catalog, Bucket{Set: set, Class: class, Owed: NewOwed()}, c, Caller{})
 }

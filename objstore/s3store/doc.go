@@ -17,6 +17,11 @@
 //   - no validation of answers' checksums: ranged reads never have one, and our formats
 //     carry their own.
 //
+// A bucket whose name ends in --x-s3 is a directory bucket of S3 Express One Zone
+// (express.go): the SDK finds its zonal address and signs with a session, which this
+// package renews (session.go). It was proven against package s3express, a server that
+// behaves as the documents say, and not against AWS.
+//
 // What an answer means is decided by package s3wire from the answer itself, the same
 // for both S3 drivers: the SDK takes an empty 200 to a complete or a bulk delete, and
 // an HTML page to a listing, for success.
