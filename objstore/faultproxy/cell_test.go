@@ -45,15 +45,26 @@ var openers = map[string]func(ctx context.Context, endpoint, bucket string, s *r
 // cells runs f for both drivers before both servers, each with a bucket and a proxy of
 // its own.
 func cells(t *testing.T, f func(t *testing.T, c *cell)) {
-	for _, driver := range []string{"miniostore", "s3store"} {
-		for _, server := range []func(testing.TB) *realstore.Server{realstore.Minio, realstore.Versitygw} {
-			s := server(t)
-			t.Run(driver+"/"+string(s.Kind), func(t *testing.T) {
-				t.Parallel()
-				f(t, newCell(t, driver, s))
-			})
-		}
-	}
+	t.Helper()
+	diagonal(t, f)
+	runCell(t, "miniostore", realstore.Minio(t), f)
+	runCell(t, "s3store", realstore.Versitygw(t), f)
+}
+
+// diagonal runs f for each driver and each server once: for long tests whose subject is
+// the Store.
+func diagonal(t *testing.T, f func(t *testing.T, c *cell)) {
+	t.Helper()
+	runCell(t, "miniostore", realstore.Versitygw(t), f)
+	runCell(t, "s3store", realstore.Minio(t), f)
+}
+
+func runCell(t *testing.T, driver string, s *realstore.Server, f func(t *testing.T, c *cell)) {
+	t.Helper()
+	t.Run(driver+"/"+string(s.Kind), func(t *testing.T) {
+		t.Parallel()
+		f(t, newCell(t, driver, s))
+	})
 }
 
 func newCell(t *testing.T, driver string, s *realstore.Server) *cell {

@@ -26,23 +26,23 @@ func TestConformance(t *testing.T) {
 // unknown attempt before it makes "unknown" the right answer.
 var ownFaults = []string{"/k13/put", "/reads", "/cas"}
 
-// TestConformanceUnderFaults: with one request in seven struck, Stores keep every
+// TestConformanceUnderFaults: with one request in five struck, Stores keep every
 // promise all the same. What drivers promise is about one attempt, whose right answer
 // to a fault is an error: their suite has no place here.
 func TestConformanceUnderFaults(t *testing.T) {
 	cells(t, func(t *testing.T, c *cell) {
 		c.proxy.SetStreak(3) // of the Store's five attempts
-		rules := share(1, 7)
+		rules := share(1, 4)
 		for _, r := range rules {
 			r.Key = func(key string) bool {
 				return !slices.ContainsFunc(ownFaults, func(end string) bool { return strings.HasSuffix(key, end) })
 			}
 		}
 		c.proxy.Add(rules...)
-		for range 3 {
+		for range 2 {
 			storetest.RunStoreOver(t, func(*testing.T) (over, steady objstore.Driver) { return c.through, c.direct })
 		}
-		c.struck(t, rules, 20)
+		c.struck(t, rules, 15)
 	})
 }
 

@@ -31,7 +31,7 @@ func TestCounter(t *testing.T) {
 		"drop": DropAnswer{}, "late": nil, "twice": Duplicate{KeepFirst: true}, "reset": Reset{},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cells(t, func(t *testing.T, c *cell) {
+			diagonal(t, func(t *testing.T, c *cell) {
 				fault, late := fault, &ApplyLate{}
 				if fault == nil {
 					fault = late

@@ -34,7 +34,7 @@ var forms = []form{
 // recorded of its uploads, brings the bucket to the same end. After each step of each run
 // the bucket is consistent.
 func TestSweep(t *testing.T) {
-	cells(t, func(t *testing.T, c *cell) {
+	diagonal(t, func(t *testing.T, c *cell) {
 		for _, f := range forms {
 			t.Run(f.name, func(t *testing.T) {
 				for i := 1; ; i++ {
