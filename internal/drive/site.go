@@ -129,9 +129,9 @@ func (s *site) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// slots lists the slots of a chain that stand in the bucket.
+// slots lists the slots of a chain that stand in the bucket, in order.
 func (s *site) slots(ctx context.Context, shard segment.Shard) (ids []segment.ID, err error) {
-	for info, err := range s.store.List(ctx, segment.SlotPrefix(s.chain(shard)), "") {
+	for info, err := range s.store.ListSorted(ctx, segment.SlotPrefix(s.chain(shard))) {
 		if err != nil {
 			return nil, fmt.Errorf("list the slots of shard %d: %w", shard, err)
 		}

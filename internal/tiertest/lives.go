@@ -100,7 +100,7 @@ func (x *Tier) Put(key string, body []byte) {
 // Keys lists the bucket's keys of a kind, in order.
 func (x *Tier) Keys(kind segment.KeyKind) (keys []string) {
 	x.T.Helper()
-	for info, err := range x.Store.List(x.T.Context(), "", "") {
+	for info, err := range x.Store.ListSorted(x.T.Context(), "") {
 		x.must(err)
 		if k, err := segment.ParseKey(info.Key); err == nil && k.Kind == kind {
 			keys = append(keys, info.Key)
