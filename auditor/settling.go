@@ -89,7 +89,7 @@ func (a *Auditor) pauseChain(chain segment.Chain, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.chains[chain]
-	p.until = a.Clock().Add(backoff(p.fails, a.cfg.Backoff, a.cfg.BackoffMax))
+	p.until = a.Clock().Add(backoff(p.fails, a.cfg.Backoff, a.cfg.BackoffMax, err))
 	p.fails++
 	a.chains[chain] = p
 }

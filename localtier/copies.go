@@ -21,7 +21,7 @@ func (s *shardLog) copyLoop(ctx context.Context) {
 				return
 			}
 			s.note("copy slots to every bucket of the set", err)
-			if !pause(ctx, backoff(s.cfg, tries)) {
+			if !pause(ctx, backoff(s.cfg, tries, err)) {
 				return
 			}
 		}

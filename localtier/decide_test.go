@@ -1,12 +1,16 @@
 package localtier
 
 import (
+	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/localtier/wal"
+	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -140,5 +144,16 @@ func TestAsideNames(t *testing.T) {
 		if _, ok := parseAside(bad); ok {
 			t.Errorf("%q is taken for one of ours", bad)
 		}
+	}
+}
+
+func TestBackoffWaitsAsAsked(t *testing.T) {
+	cfg := Config{Backoff: time.Millisecond, MaxBackoff: time.Second}
+	asked := fmt.Errorf("publish: %w", &objstore.Error{Op: "put", Key: "k", Kind: objstore.ErrUnavailable, RetryAfter: time.Minute})
+	if got := backoff(cfg, 40, asked); got != time.Minute {
+		t.Errorf("the store asked for a minute: %v", got)
+	}
+	if got := backoff(cfg, 40, errors.New("any")); got <= 0 || got > time.Second {
+		t.Errorf("without an ask: %v", got)
 	}
 }

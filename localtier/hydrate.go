@@ -70,7 +70,7 @@ func (s *shardLog) hydrate(ctx context.Context) {
 			return
 		}
 		s.note("hydrate", err)
-		if !pause(ctx, backoff(s.cfg, tries)) {
+		if !pause(ctx, backoff(s.cfg, tries, err)) {
 			return
 		}
 	}

@@ -51,7 +51,7 @@ func (s *shardLog) publishLoop(ctx context.Context) {
 			continue
 		}
 		s.note(fmt.Sprintf("publish segment %d", seg.ID), err)
-		if !pause(ctx, backoff(s.cfg, tries)) {
+		if !pause(ctx, backoff(s.cfg, tries, err)) {
 			return
 		}
 		tries++
@@ -65,10 +65,11 @@ func doubtful(err error) bool {
 		errors.Is(err, objstore.ErrAmbiguous) || errors.Is(err, catalog.ErrAmbiguous))
 }
 
-// backoff is full jitter over a doubling window.
-func backoff(c Config, tries int) time.Duration {
+// backoff is full jitter over a doubling window, and no less than a store asked for in
+// what failed.
+func backoff(c Config, tries int, failed error) time.Duration {
 	window := min(c.Backoff<<min(tries, 16), c.MaxBackoff)
-	return time.Duration(rand.Int64N(int64(window)) + 1)
+	return max(time.Duration(rand.Int64N(int64(window))+1), objstore.RetryAfter(failed))
 }
 
 // nextSealed waits for the first sealed segment that is not absorbed. false: ctx

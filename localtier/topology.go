@@ -144,7 +144,7 @@ func (s *shardLog) letEpochGo(ctx context.Context) {
 		if err != nil {
 			s.note("publish the end of the epoch", err)
 		}
-		if !pause(ctx, backoff(s.cfg, tries)) {
+		if !pause(ctx, backoff(s.cfg, tries, err)) {
 			return
 		}
 	}
