@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,7 +51,10 @@ func TestK30DeleteThroughInstances(t *testing.T) {
 // K30: an instance is down when its keys are deleted. The store does it, the keys wait,
 // nobody reads them of it, and when it is back it forgets them.
 func TestK30InstanceDownAtDelete(t *testing.T) {
-	x := newRig(t, 1, nil)
+	var ahead atomic.Int64
+	x := newRig(t, 1, func(c *objcache.Config) {
+		c.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
 	for _, k := range []string{"seg/a", "seg/b"} {
 		x.put(k, 2*mib)
 		x.same(k, objstore.Whole)
@@ -65,6 +69,8 @@ func TestK30InstanceDownAtDelete(t *testing.T) {
 	}
 	x.gone("seg/a")
 	at, gate := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(gate) })
+	defer release()
 	var once sync.Once
 	x.nodes[0].set(func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,8 +86,12 @@ func TestK30InstanceDownAtDelete(t *testing.T) {
 	if n := x.nodes[0].cache.Stats().Blocks; n != 4 {
 		t.Fatalf("%d blocks: the test shows nothing", n)
 	}
-	x.gone("seg/a") // it has the key still, and is not asked for it
-	close(gate)
+	ahead.Store(int64(time.Hour)) // the breaker would let it be asked
+	x.gone("seg/a")               // it has the key still, and is not asked for it
+	if s := x.driver.Stats(); s.Reads != 2 {
+		t.Errorf("%+v: it was asked", s)
+	}
+	release()
 	x.until("the key is evicted", func() bool { s := x.driver.Stats(); return s.Owed == 0 && s.Evicted == 1 })
 	if n := x.nodes[0].cache.Stats().Blocks; n != 2 {
 		t.Errorf("%d blocks: those of the other key stay", n)

@@ -142,7 +142,7 @@ func newRig(t *testing.T, instances int, change func(*objcache.Config)) *rig {
 	return x
 }
 
-func startNode(t *testing.T, bucket objstore.Driver, name string) *node {
+func startNode(t testing.TB, bucket objstore.Driver, name string) *node {
 	t.Helper()
 	n := &node{store: count(bucket)}
 	store, err := objstore.New(n.store, objstore.Config{Attempts: 1})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/faultstore"
@@ -106,6 +107,10 @@ func TestK30ReadDuringDelete(t *testing.T) {
 	deleter.Go(func() { x.delete("seg/a") })
 	<-at
 	x.same("seg/a", objstore.Whole) // it still stands
+	x.until("the fill ends", func() bool { s := x.cache.Stats(); return s.Unkept+s.Blocks == 2 })
+	if n := len(x.files()); n != 0 {
+		t.Errorf("%d files of a key that is being deleted: a kill now, and the next process serves them", n)
+	}
 	close(gate)
 	deleter.Wait()
 	x.settled()
@@ -113,6 +118,40 @@ func TestK30ReadDuringDelete(t *testing.T) {
 	if n := len(x.files()); n != 0 {
 		t.Errorf("%d files of a deleted key", n)
 	}
+}
+
+// K30: a file that is being written when its key is deleted is gone before the store is
+// asked: not even a kill of this process leaves one of a deleted key.
+func TestK30DeleteWaitsForWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newRig(t, Config{})
+		x.put("seg/a", mib)
+		gate, asked := make(chan struct{}), make(chan int, 1)
+		x.cache.write = func(path string, header, content []byte) error {
+			<-gate
+			return writeFile(path, header, content)
+		}
+		x.same("seg/a", objstore.Whole)
+		x.setFault(func(c faultstore.Call) faultstore.Fault {
+			if c.Op == objstore.OpDelete {
+				return faultstore.Fault{Before: func() { asked <- len(x.files()) }}
+			}
+			return faultstore.Fault{}
+		})
+		var deleter sync.WaitGroup
+		deleter.Go(func() { x.delete("seg/a") })
+		synctest.Wait() // the file waits for the gate, the delete for the file
+		if len(asked) > 0 {
+			t.Error("the store was asked while a file was being written")
+		}
+		close(gate)
+		deleter.Wait()
+		if n := <-asked; n != 0 {
+			t.Errorf("%d files when the store was asked", n)
+		}
+		x.setFault(nil)
+		x.gone("seg/a")
+	})
 }
 
 // K30: a key never has two contents. If the store's object is another all the same, no
