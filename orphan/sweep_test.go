@@ -31,6 +31,7 @@ func littered(t *testing.T, opt memstore.Options) (x *audittest.Tier, leaked str
 	put(x, leaked, string(body))
 	put(x, "obj/what/is/this", "?")
 	put(x, "seg/00000009.00000000.0000000000000001", "a slot of a chain that nobody knows")
+	put(x, segment.DoctorPrefix+"stopped/1", "?")
 	for _, k := range []string{leaked, key, "no/key/of/ours"} {
 		_, err := x.Mem.CreateUpload(t.Context(), k, nil)
 		x.Must(err)
@@ -48,10 +49,11 @@ func TestSweepAbortsUnwatchedUploadsAndReportsKeys(t *testing.T) {
 			x, leaked := littered(t, opt)
 			young, err := x.Mem.CreateUpload(t.Context(), leaked, nil)
 			x.Must(err)
+			put(x, segment.DoctorPrefix+"running/1", "?")
 			before := x.Keys()
 			rep, err := sweeper(x, false).RunOnce(t.Context())
 			x.Must(err)
-			if rep.Aborts.Aborted != 1 || rep.Skipped != 2 || rep.Unwatched != 2 || rep.Unknown != 2 || rep.Armed != 0 {
+			if rep.Aborts.Aborted != 1 || rep.Skipped != 2 || rep.Unwatched != 3 || rep.Unknown != 2 || rep.Armed != 0 {
 				t.Fatalf("%+v", rep)
 			}
 			if !slices.Equal(before, x.Keys()) {
@@ -64,6 +66,9 @@ func TestSweepAbortsUnwatchedUploadsAndReportsKeys(t *testing.T) {
 			}
 			if !slices.ContainsFunc(rep.Found, func(f orphan.Found) bool { return f.Key == leaked && f.Reason != "" }) {
 				t.Fatalf("found %+v", rep.Found)
+			}
+			if !slices.ContainsFunc(rep.Found, func(f orphan.Found) bool { return strings.Contains(f.Reason, "strandline doctor") }) {
+				t.Fatalf("found %+v: want the way out for what a doctor left", rep.Found)
 			}
 		})
 	}

@@ -64,6 +64,11 @@ func (s *Sweeper) unwatched(ctx context.Context, k segment.Key, info objstore.In
 		return "", nil
 	case segment.KeyStamp, segment.KeyTopology:
 		return "", nil
+	case segment.KeyDoctor:
+		if info.Modified.After(seen.old) {
+			return "", nil // one may be at work
+		}
+		return "left by a doctor that was stopped: the next strandline doctor takes it along", nil
 	}
 	if info.Modified.After(seen.old) {
 		return "", nil
