@@ -119,7 +119,11 @@ func BenchmarkColdRead(b *testing.B) {
 	x := newBench(b)
 	tier := tiertest.New(b, func(objstore.Driver) objstore.Driver { return x.own })
 	for range 8 {
-		tier.Slot(tiertest.Write{Stream: "s", Rows: 4096, Size: 4 << 10}, tiertest.Write{Stream: "s", Rows: 4096, Size: 4 << 10})
+		var writes []tiertest.Write
+		for range 8 {
+			writes = append(writes, tiertest.Write{Stream: "s", Rows: 1024, Size: 4 << 10})
+		}
+		tier.Slot(writes...)
 	}
 	x.interleave(b, 256<<20, func(s *objstore.Store) {
 		r, err := coldload.New(tier.Catalog, objstore.Classes{string(segment.ClassStandard): {s}}, coldload.Config{Clock: tier.Clock.Now})
