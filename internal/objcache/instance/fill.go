@@ -24,8 +24,8 @@ type fill struct {
 	refs   int   // Cache.mu: of those who wait or send, and of the fill itself
 	weight int64 // of Cache.memory
 
-	done chan struct{} // closed once the rest is set
-	info objstore.Info
+	done chan struct{}  // closed once the rest is set
+	info *objstore.Info // allocated on its own: blocks keep it, and must not keep data
 	data []byte
 	err  error
 }
@@ -179,7 +179,7 @@ func (c *Cache) fetch(ctx context.Context, f *fill) error {
 		f.count = (info.Size+BlockBytes-1)/BlockBytes - f.first
 		data = data[f.first*BlockBytes-off:]
 	}
-	f.info, f.data = info, data
+	f.info, f.data = &info, data
 	return nil
 }
 
@@ -205,10 +205,10 @@ func (c *Cache) learn(f *fill) bool {
 		return true // forgotten meanwhile: nothing to compare with, and nothing will be kept
 	}
 	if o.info != nil {
-		return same(o.info, &f.info)
+		return same(o.info, f.info)
 	}
 	if o.dying == 0 {
-		o.info = &f.info
+		o.info = f.info
 	}
 	if f.suffix > 0 { // now others can find its blocks
 		for n := f.first; n < f.first+f.count; n++ {

@@ -11,7 +11,7 @@ import (
 
 // keep writes a fill's blocks to files. What cannot be kept was sent all the same.
 func (c *Cache) keep(f *fill) {
-	if !wire.Faithful(f.info) {
+	if !wire.Faithful(*f.info) {
 		c.stats.unkept.Add(f.count)
 		return
 	}
@@ -20,7 +20,7 @@ func (c *Cache) keep(f *fill) {
 		if content == nil {
 			return // the object ends before
 		}
-		d := describe(f.obj.bucket, &f.info, n)
+		d := describe(f.obj.bucket, f.info, n)
 		d.Length, d.CRC, d.Filled = int64(len(content)), crc32.Checksum(content, castagnoli), f.asked.UnixNano()
 		if !c.keepOne(f, &d, content) {
 			c.stats.unkept.Add(1)
@@ -34,7 +34,7 @@ func (c *Cache) keepOne(f *fill, d *description, content []byte) bool {
 		return false
 	}
 	weight := weightOf(int64(len(header)) + d.Length)
-	b := &block{obj: f.obj, desc: *d, info: &f.info, weight: weight}
+	b := &block{obj: f.obj, desc: *d, info: f.info, weight: weight}
 	if !c.reserve(f, weight) {
 		c.policy.CleanUp() // evicts what is over the bound
 		if !c.reserve(f, weight) {

@@ -82,7 +82,7 @@ func (rd *Reading) learn(ctx context.Context, r objstore.Range) (*objstore.Info,
 	if err := rd.wait(ctx); err != nil {
 		return nil, err
 	}
-	return &rd.held.info, nil
+	return rd.held.info, nil
 }
 
 // wait waits for the fill that is held.
@@ -136,7 +136,7 @@ const looks = 4
 func (rd *Reading) block(ctx context.Context, n int64) ([]byte, *objstore.Info, error) {
 	if rd.held != nil {
 		if content := rd.held.block(n); content != nil {
-			return content, &rd.held.info, nil
+			return content, rd.held.info, nil
 		}
 		rd.drop()
 	}
@@ -153,7 +153,7 @@ func (rd *Reading) block(ctx context.Context, n int64) ([]byte, *objstore.Info, 
 			return nil, nil, err
 		}
 		if content := f.block(n); content != nil {
-			return content, &f.info, nil
+			return content, f.info, nil
 		}
 		rd.drop()
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -239,6 +240,31 @@ func TestBytesStayWithinTheBound(t *testing.T) {
 	if disk != s.Bytes || disk > x.cfg.Bytes || s.Evictions == 0 || s.Bytes < x.cfg.Bytes/2 {
 		t.Errorf("%d bytes in files; %+v", disk, s)
 	}
+}
+
+// What is in files is not in memory.
+func TestFilledBlocksLeaveMemory(t *testing.T) {
+	x := newRig(t, Config{})
+	x.put("seg/a", 40*mib)
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC() // the second empties pools
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc) //nolint:gosec // a test's heap
+	}
+	before := heap()
+	rd, err := x.cache.Read(t.Context(), testBucket, "seg/a", objstore.Whole, "")
+	x.ok(err)
+	for p, err := rd.Next(t.Context()); p != nil; p, err = rd.Next(t.Context()) {
+		x.ok(err)
+	}
+	rd.Close()
+	x.settled()
+	if grown := heap() - before; grown > 8*mib || x.cache.Stats().Blocks != 40 {
+		t.Errorf("%d MiB more for 40 blocks in files", grown/mib)
+	}
+	runtime.KeepAlive(x)
 }
 
 func TestMaxAge(t *testing.T) {
