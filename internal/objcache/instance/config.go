@@ -18,7 +18,7 @@ const (
 	// fillBytes bounds all fills in memory.
 	fillBytes = 128 << 20
 	// leastWeight is what a block counts at least, so that small ones, too, bound the index.
-	leastWeight = 32 << 10
+	leastWeight = 64 << 10
 	// diskUnit is what file systems allocate.
 	diskUnit = 4 << 10
 

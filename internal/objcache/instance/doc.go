@@ -42,8 +42,8 @@
 // read under, all of them go and the reader is sent to the store.
 //
 // Memory: 128 MiB for fills under way, 1 MiB for each of at most 128 reads, and the index:
-// about 0.6 KiB a block, which counts as 32 KiB at least, so at most 20 MiB per GiB of
-// cache and 0.6 MiB if objects are large.
+// 0.3 KiB a block of a large object, 1.2 KiB for a small object, which counts as 64 KiB at
+// least. So an index takes 20 MiB per GiB of cache at most, and 0.3 MiB if objects are large.
 //
 // There is no authentication; whoever reaches an instance can read and delete in its buckets.
 package instance

@@ -53,7 +53,7 @@ func (c *Cache) join(o *object, n, last int64) *fill {
 		if o.info != nil && m > n && m*BlockBytes >= o.info.Size {
 			break
 		}
-		o.fills[m] = f
+		o.mark(m, f)
 		f.count++
 	}
 	f.weight = f.count * BlockBytes
@@ -138,9 +138,20 @@ func (c *Cache) unmark(f *fill) {
 			delete(f.obj.fills, n)
 		}
 	}
+	if len(f.obj.fills) == 0 {
+		f.obj.fills = nil // most objects have none most of the time
+	}
 	if f.obj.tail == f {
 		f.obj.tail = nil
 	}
+}
+
+// mark says that a block is on its way. Cache.mu is held.
+func (o *object) mark(n int64, f *fill) {
+	if o.fills == nil {
+		o.fills = map[int64]*fill{}
+	}
+	o.fills[n] = f
 }
 
 // fetch makes the GET. One attempt: a reader that is refused asks the store itself,
@@ -213,7 +224,7 @@ func (c *Cache) learn(f *fill) bool {
 	if f.suffix > 0 { // now others can find its blocks
 		for n := f.first; n < f.first+f.count; n++ {
 			if o.fills[n] == nil && c.young(o, n) == nil {
-				o.fills[n] = f
+				o.mark(n, f)
 			}
 		}
 	}

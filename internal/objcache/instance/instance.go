@@ -38,7 +38,7 @@ type object struct {
 
 	info   *objstore.Info // nil: not known
 	blocks map[int64]*block
-	fills  map[int64]*fill // under way, by block
+	fills  map[int64]*fill // under way, by block; nil: none
 	tail   *fill           // of the object's end, while its size is not known
 
 	gen   uint64 // raised whenever ranges are forgotten: a fill of an older one is not kept
@@ -146,7 +146,7 @@ func (c *Cache) use(bucket, key string) (*object, error) {
 func (c *Cache) object(i id, store *objstore.Store) *object {
 	o := c.objects[i]
 	if o == nil {
-		o = &object{id: i, hash: hashOf(i), store: store, blocks: map[int64]*block{}, fills: map[int64]*fill{}}
+		o = &object{id: i, hash: hashOf(i), store: store, blocks: map[int64]*block{}}
 		c.objects[i] = o
 	}
 	return o
