@@ -24,6 +24,8 @@ func (s *Store) PutOnce(ctx context.Context, key string, body []byte, meta map[s
 // Lost: ErrPrecondition (the object changed or is gone; then also ErrNotFound),
 // or ErrExists for an empty etag. ErrAmbiguous as in PutOnce; it is also the
 // answer when an own attempt may have stood and been replaced by another since.
+// BUG: where something on the way repeats a request and gives the second answer, a
+// replacement that was applied may read ErrPrecondition, once a later one stands over it.
 func (s *Store) PutIfMatch(ctx context.Context, key string, body []byte, etag string) (Info, error) {
 	if etag == "" {
 		return s.PutOnce(ctx, key, body, nil)

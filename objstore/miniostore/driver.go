@@ -17,6 +17,7 @@ type Driver struct {
 	transport *s3wire.Transport
 	space     s3wire.Space
 	limits    s3wire.Limits
+	sums      s3wire.PartSums
 	name      string
 }
 

@@ -34,16 +34,17 @@ func (d *Driver) UploadPart(ctx context.Context, key, id string, number int, bod
 	if err := s3wire.CheckPart(s3wire.UploadPart, key, id, number, size); err != nil {
 		return objstore.Part{}, err
 	}
-	sum, err := s3wire.Checksum(body, size)
+	sum, err := d.sums.Of(body, size)
 	if err != nil {
 		return objstore.Part{}, s3wire.Invalid(s3wire.UploadPart, key, err)
 	}
+	o := minio.PutObjectPartOptions{DisableContentSha256: true, Md5Base64: sum.MD5}
+	if sum.CRC32C != "" {
+		o.CustomHeader = http.Header{s3wire.ChecksumHeader: {sum.CRC32C}}
+	}
 	ctx, ex := begin(ctx, s3wire.UploadPart)
-	got, err := d.core.PutObjectPart(ctx, d.space.Bucket, d.space.Full(key), id, number, body, size, minio.PutObjectPartOptions{
-		CustomHeader:         http.Header{s3wire.ChecksumHeader: {sum}},
-		DisableContentSha256: true,
-	})
-	if err := s3wire.Verdict(ex, key, err); err != nil {
+	got, err := d.core.PutObjectPart(ctx, d.space.Bucket, d.space.Full(key), id, number, body, size, o)
+	if err := d.sums.Judge(sum, key, s3wire.Verdict(ex, key, err)); err != nil {
 		return objstore.Part{}, err
 	}
 	if got.ETag == "" {

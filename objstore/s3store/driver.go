@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/internal/s3wire"
@@ -22,6 +23,7 @@ type Driver struct {
 	transport *s3wire.Transport
 	space     s3wire.Space
 	limits    s3wire.Limits
+	sums      s3wire.PartSums
 	name      string
 	endpoint  string
 }
@@ -109,6 +111,7 @@ func newClient(loaded aws.Config, cfg Config, endpoint string, transport *s3wire
 		}
 		o.UsePathStyle = cfg.PathStyle
 		o.RetryMaxAttempts = 1
+		o.Logger = logging.Nop{} // what matters of an answer is in the error
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.DisableLogOutputChecksumValidationSkipped = true

@@ -40,16 +40,16 @@ func (d *Driver) UploadPart(ctx context.Context, key, id string, number int, bod
 	if err := s3wire.CheckPart(s3wire.UploadPart, key, id, number, size); err != nil {
 		return objstore.Part{}, err
 	}
-	sum, err := s3wire.Checksum(body, size)
+	sum, err := d.sums.Of(body, size)
 	if err != nil {
 		return objstore.Part{}, s3wire.Invalid(s3wire.UploadPart, key, err)
 	}
 	ctx, ex := s3wire.NewExchange(ctx, s3wire.UploadPart)
 	got, err := d.client.UploadPart(ctx, &s3.UploadPartInput{
 		Bucket: &d.space.Bucket, Key: aws.String(d.space.Full(key)), UploadId: &id, PartNumber: part32(number),
-		Body: body, ContentLength: &size, ChecksumCRC32C: &sum,
+		Body: body, ContentLength: &size, ChecksumCRC32C: given(sum.CRC32C), ContentMD5: given(sum.MD5),
 	})
-	if err := s3wire.Verdict(ex, key, err); err != nil {
+	if err := d.sums.Judge(sum, key, s3wire.Verdict(ex, key, err)); err != nil {
 		return objstore.Part{}, err
 	}
 	etag := s3wire.ETag(aws.ToString(got.ETag))
@@ -140,4 +140,12 @@ func escape(path string) string {
 		}
 	}
 	return b.String()
+}
+
+// given is nil for "": the header is left out.
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }

@@ -5,6 +5,8 @@ package s3test
 import (
 	"bytes"
 	"context"
+	"crypto/md5"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +32,7 @@ func losses(t *testing.T, open Opener) {
 	t.Run("EarlyRefusalAsBrokenConnection", func(t *testing.T) { brokenRefusal(t, open) })
 	t.Run("ConflictOnPutAndComplete", func(t *testing.T) { conflicted(t, open) })
 	t.Run("EmptyPages", func(t *testing.T) { emptyPages(t, open) })
+	t.Run("ChecksumOnPartRefused", func(t *testing.T) { refusedSum(t, open) })
 	t.Run("CutBody", func(t *testing.T) { cutBody(t, open) })
 }
 
@@ -118,13 +121,13 @@ func withoutETag(t *testing.T, open Opener) {
 	}
 }
 
-// silentDelete: a bulk delete's 200 that names no key, or other keys than were asked,
-// deletes nothing that we believe in.
+// silentDelete: a bulk delete's 200 that names no key deletes nothing that we believe
+// in. One that names another key as gone has lost an object, and says so loudly: MinIO
+// does not hold the request's body against its checksum.
 func silentDelete(t *testing.T, open Opener) {
 	for name, inner := range map[string]string{
-		"nothing":    "",
-		"other keys": "<Deleted><Key>pre/fix/a/ke</Key></Deleted><Deleted><Key>a/key</Key></Deleted>",
-		"no key":     "<Error><Key></Key><Code>AccessDenied</Code></Error><Deleted></Deleted>",
+		"nothing": "",
+		"no key":  "<Error><Key></Key><Code>AccessDenied</Code></Error><Deleted></Deleted>",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, open, func(w http.ResponseWriter, _ *http.Request) {
@@ -138,6 +141,52 @@ func silentDelete(t *testing.T, open Opener) {
 				check(t, r.Err, objstore.ErrAmbiguous)
 			}
 		})
+	}
+	s := newScript(t, open, func(w http.ResponseWriter, _ *http.Request) {
+		xmlAnswer(w, 200, "<DeleteResult><Deleted><Key>pre/fix/a/kez</Key></Deleted><Deleted><Key>pre/fix/a/other</Key></Deleted></DeleteResult>")
+	})
+	_, err := s.driver.Delete(context.Background(), []string{key, "a/other"})
+	if check(t, err, objstore.ErrCorrupt); !strings.Contains(err.Error(), "a/kez") {
+		t.Errorf("%v: want the lost key's name", err)
+	}
+}
+
+// refusedSum: a store that takes no checksum on a part whose upload declared none gets
+// an MD5, from the same part on.
+func refusedSum(t *testing.T, open Opener) {
+	s := newScript(t, open, func(w http.ResponseWriter, r *http.Request) {
+		switch q := r.URL.Query(); {
+		case q.Has("uploads"):
+			xmlAnswer(w, 200, "<InitiateMultipartUploadResult><UploadId>U1</UploadId></InitiateMultipartUploadResult>")
+		case r.Method == http.MethodPost:
+			xmlAnswer(w, 200, "<CompleteMultipartUploadResult><Bucket>b</Bucket><Key>k</Key><ETag>\"e-2\"</ETag></CompleteMultipartUploadResult>")
+		case r.Header.Get("X-Amz-Checksum-Crc32c") != "":
+			_, _ = io.Copy(io.Discard, r.Body)
+			xmlAnswer(w, 400, "<Error><Code>InvalidRequest</Code><Message>Checksum Type mismatch occurred, expected checksum Type: null, actual checksum Type: crc32c</Message></Error>")
+		default:
+			sum := md5.New()
+			_, _ = io.Copy(sum, r.Body)
+			if got := base64.StdEncoding.EncodeToString(sum.Sum(nil)); r.Header.Get("Content-Md5") != got {
+				t.Errorf("Content-MD5 %q, the body's is %s", r.Header.Get("Content-Md5"), got)
+			}
+			w.Header().Set("ETag", `"p"`)
+		}
+	})
+	st, err := objstore.New(s.driver, objstore.Config{PartSize: 5 << 20, Concurrency: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w := st.NewWriter(context.Background(), key, objstore.UploadOptions{})
+		if _, err := w.Write(make([]byte, 6<<20)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.count(); n != 1+3+1+4 {
+		t.Errorf("%d requests: want one refused part in all", n)
 	}
 }
 

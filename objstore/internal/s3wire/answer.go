@@ -60,7 +60,9 @@ type deleteDocument struct {
 
 // DeleteResults reads a bulk delete's answer against what was asked: an entry for
 // each key, in order. Keys that the store does not speak of are ErrAmbiguous; a key
-// that it reports twice has failed if either report says so.
+// that it reports twice has failed if either report says so. A key that was not asked is
+// ErrCorrupt for the whole call: the request changed on the way, and MinIO does not hold
+// a bulk delete's body against its checksum.
 func DeleteResults(ex *Exchange, asked []string, space Space) ([]objstore.DeleteResult, error) {
 	var doc deleteDocument
 	if err := xml.Unmarshal(ex.Document(), &doc); err != nil {
@@ -70,7 +72,15 @@ func DeleteResults(ex *Exchange, asked []string, space Space) ([]objstore.Delete
 		}
 	}
 	fate := make(map[string]error, len(asked))
+	ours := make(map[string]bool, len(asked))
+	for _, key := range asked {
+		ours[space.Full(key)] = true
+	}
 	for _, d := range doc.Deleted {
+		if d.Key != "" && !ours[d.Key] {
+			return nil, &objstore.Error{Op: string(Delete), Key: space.Strip(d.Key), Kind: objstore.ErrCorrupt, Err: fmt.Errorf(
+				"the store deleted this key, which was not asked: bytes changed on the way; reach the store over TLS, run strandline fsck and delete again")}
+		}
 		fate[d.Key] = nil
 	}
 	for _, e := range doc.Errors {

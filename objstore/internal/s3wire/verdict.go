@@ -160,7 +160,7 @@ func kindOfCode(op Op, code string) (hint string, kind error) {
 	case "RequestTimeout", "XMinioServerNotInitialized":
 		return "", objstore.ErrUnavailable
 	// The bytes changed or were cut on the way; the store did not take them.
-	case "BadDigest", "InvalidDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch", "IncompleteBody":
+	case "BadDigest", "InvalidDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch", "IncompleteBody", "MalformedXML":
 		return "the bytes changed on the way: if it stays so, check the network and this machine's memory", objstore.ErrUnavailable
 
 	case "XMinioStorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded":
