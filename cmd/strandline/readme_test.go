@@ -1,7 +1,9 @@
 package main
 
 import (
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -94,6 +96,43 @@ func TestREADMEManyWriters(t *testing.T) {
 		}
 	}
 	for _, c := range servers {
+		if err := c.end(syscall.SIGTERM); err != nil {
+			t.Errorf("it did not stop cleanly: %v\n%s", err, c.log)
+		}
+	}
+}
+
+// TestREADMEYourBucket runs the snippets beside the deployment of the quick start.
+func TestREADMEYourBucket(t *testing.T) {
+	snippets := blocks(t, "Your bucket")
+	if len(snippets) != 2 || len(snippets[1]) != 2 {
+		t.Fatalf("%q", snippets)
+	}
+	binary := buildBinary(t)
+	t.Chdir(t.TempDir())
+	up := startProcess(t, binary, "up", "--http", freeAddress(t))
+	shell(t, "echo hello | "+binary+" append greetings --ack shared --server "+up.url)
+	words := strings.NewReplacer("go run ./cmd/strandline", binary, "127.0.0.1:8091", freeAddress(t))
+	if said := shell(t, words.Replace(snippets[0][0])); !strings.Contains(said, "fit") {
+		t.Errorf("the doctor says:\n%s", said)
+	}
+	background, isServer := strings.CutSuffix(words.Replace(snippets[1][0]), " &")
+	if !isServer {
+		t.Fatalf("%q does not run in the background", background)
+	}
+	cache := startProcess(t, "bash", "-c", "exec "+background)
+	if said := shell(t, words.Replace(snippets[1][1])); said != "hello\n" {
+		t.Errorf("through the cache: %q", said)
+	}
+	resp, err := http.Get(cache.url + "/v1/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if said, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(said), `"misses":1,`) {
+		t.Errorf("the cache was not asked: %s (%v)", said, err)
+	}
+	for _, c := range []*child{cache, up} {
 		if err := c.end(syscall.SIGTERM); err != nil {
 			t.Errorf("it did not stop cleanly: %v\n%s", err, c.log)
 		}
