@@ -88,7 +88,7 @@ func (a *app) cache(ctx context.Context, f *cacheFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	f.config.Logger = log
+	f.config.Logger, f.config.Keys = log, immutable
 	c, err := instance.Open(f.config, buckets)
 	if errors.Is(err, instance.ErrLocked) {
 		err = &exitError{code: exitFenced, err: err}

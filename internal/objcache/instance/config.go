@@ -38,6 +38,9 @@ type Config struct {
 	Dir    string
 	Bytes  int64 // of all files, also while they are written
 	MaxAge time.Duration
+	// Keys says which keys may be read and deleted here; nil: all. There is no
+	// authentication, and what is not cached is none of this package's business.
+	Keys func(key string) bool
 
 	Clock  func() time.Time // wall time: it is written into files
 	Logger *slog.Logger

@@ -208,6 +208,23 @@ func TestDeleteAnswersPerKey(t *testing.T) {
 	x.same("seg/b", objstore.Whole)
 }
 
+// What is not cached is not deleted here either, and nothing beside it in the call.
+func TestKeysThatAreNotCached(t *testing.T) {
+	x := newRig(t, Config{Keys: func(k string) bool { return k != "rw/head" }})
+	x.put("rw/head", 10)
+	x.put("seg/a", 10)
+	if _, err := x.cache.Delete(t.Context(), testBucket, []string{"seg/a", "rw/head"}); !errors.Is(err, objstore.ErrInvalid) {
+		t.Error(err)
+	}
+	if _, _, err := x.read("rw/head", objstore.Whole); !errors.Is(err, objstore.ErrInvalid) {
+		t.Error(err)
+	}
+	if n := len(x.mem.Keys()); n != 2 {
+		t.Errorf("%d objects stand", n)
+	}
+	x.same("seg/a", objstore.Whole)
+}
+
 // Readers, deletes and evictions at once, on few keys: whoever reads after a delete gets
 // nothing, and the index ends empty.
 func TestK30RacesOfReadsAndDeletes(t *testing.T) {

@@ -132,6 +132,9 @@ func (c *Cache) use(bucket, key string) (*object, error) {
 	if err := objstore.CheckKey(key); err != nil {
 		return nil, err
 	}
+	if c.cfg.Keys != nil && !c.cfg.Keys(key) {
+		return nil, &objstore.Error{Op: "cache", Key: key, Kind: objstore.ErrInvalid, Err: errors.New("not a key that is cached: ask the store")}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
