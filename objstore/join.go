@@ -60,7 +60,7 @@ func (c CopySource) check() error {
 		return err
 	}
 	if c.ETag == "" || c.Offset < 0 || c.Length < 0 {
-		return &Error{Op: "copy", Key: c.Key, Kind: ErrInvalid, Err: fmt.Errorf(
+		return &Error{Op: string(OpCopyPart), Key: c.Key, Kind: ErrInvalid, Err: fmt.Errorf(
 			"%d bytes at %d under ETag %q: name a range and the source's ETag", c.Length, c.Offset, c.ETag)}
 	}
 	return nil
@@ -172,7 +172,7 @@ func (w *Writer) copyPart(number int, src CopySource) (Part, error) {
 		return Part{}, err
 	}
 	if part.Size != 0 && part.Size != src.Length {
-		return Part{}, &Error{Op: "copy-part", Key: w.key, Kind: ErrShort, Err: errors.New("the store copied another length than asked")}
+		return Part{}, &Error{Op: string(OpCopyPart), Key: w.key, Kind: ErrShort, Err: errors.New("the store copied another length than asked")}
 	}
 	w.s.stats.bytesCopied.Add(src.Length)
 	return w.sane(part, number, src.Length)

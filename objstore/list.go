@@ -30,7 +30,7 @@ const pageSize = 1000
 // nothing may be concluded from what it lacks.
 func (s *Store) List(ctx context.Context, prefix, startAfter string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		if err := errors.Join(checkPrefix("list", prefix), checkPrefix("list", startAfter)); err != nil {
+		if err := errors.Join(checkPrefix(string(OpList), prefix), checkPrefix(string(OpList), startAfter)); err != nil {
 			yield(Info{}, err)
 			return
 		}
@@ -91,7 +91,7 @@ func (s *Store) page(ctx context.Context, prefix, startAfter, token string) (Pag
 // ListUploads returns the unfinished uploads under prefix, as far as the store
 // shows them: see Capabilities.ListUploads before concluding from absence.
 func (s *Store) ListUploads(ctx context.Context, prefix string) ([]Upload, error) {
-	if err := checkPrefix("list uploads", prefix); err != nil {
+	if err := checkPrefix(string(OpListUploads), prefix); err != nil {
 		return nil, err
 	}
 	asked := s.listable(prefix)

@@ -26,7 +26,7 @@ func (d *Driver) Delete(ctx context.Context, keys []string) ([]objstore.DeleteRe
 			}
 		}
 	}
-	ctx, ex := begin(ctx, s3wire.Delete)
+	ctx, ex := begin(ctx, objstore.OpDelete)
 	results, err := d.core.RemoveObjectsWithIter(ctx, d.space.Bucket, objects, minio.RemoveObjectsOptions{})
 	if err == nil {
 		for r := range results {

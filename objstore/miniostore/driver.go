@@ -84,7 +84,7 @@ func openError(kind, err error) error {
 
 // begin starts one call: its record, and the context to make it with, which ends when
 // the call has failed. The library then tells at once instead of sleeping first.
-func begin(ctx context.Context, op s3wire.Op) (context.Context, *s3wire.Exchange) {
+func begin(ctx context.Context, op objstore.Op) (context.Context, *s3wire.Exchange) {
 	ctx, stop := context.WithCancel(ctx) // ends with its parent at the latest
 	ctx, ex := s3wire.NewExchange(ctx, op)
 	ex.EndOnFailure(stop)

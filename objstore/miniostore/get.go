@@ -13,7 +13,7 @@ import (
 // Get opens a range.
 func (d *Driver) Get(ctx context.Context, key string, r objstore.Range, ifMatch string) (io.ReadCloser, objstore.Info, error) {
 	none := objstore.Info{}
-	if err := d.space.Check(s3wire.Get, key); err != nil {
+	if err := d.space.Check(objstore.OpGet, key); err != nil {
 		return nil, none, err
 	}
 	span, err := s3wire.RangeHeader(r)
@@ -27,7 +27,7 @@ func (d *Driver) Get(ctx context.Context, key string, r objstore.Range, ifMatch 
 	if ifMatch != "" {
 		o.Set("If-Match", `"`+ifMatch+`"`)
 	}
-	callCtx, ex := begin(ctx, s3wire.Get)
+	callCtx, ex := begin(ctx, objstore.OpGet)
 	body, _, _, err := d.core.GetObject(callCtx, d.space.Bucket, d.space.Full(key), o)
 	if err := s3wire.Verdict(ex, key, err); err != nil {
 		if s3wire.EmptySuffix(ex, r) {
@@ -49,10 +49,10 @@ func (d *Driver) emptySuffix(ctx context.Context, key, ifMatch string) (io.ReadC
 
 // Head asks for an object's size, ETag and metadata.
 func (d *Driver) Head(ctx context.Context, key string) (objstore.Info, error) {
-	if err := d.space.Check(s3wire.Head, key); err != nil {
+	if err := d.space.Check(objstore.OpHead, key); err != nil {
 		return objstore.Info{}, err
 	}
-	callCtx, ex := begin(ctx, s3wire.Head)
+	callCtx, ex := begin(ctx, objstore.OpHead)
 	_, err := d.core.StatObject(callCtx, d.space.Bucket, d.space.Full(key), minio.StatObjectOptions{})
 	if s3wire.Unexplained(ex) {
 		return s3wire.Confirm(key, func(r objstore.Range) (io.ReadCloser, objstore.Info, error) {

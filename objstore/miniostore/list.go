@@ -16,7 +16,7 @@ func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, lim
 	if err := s3wire.CheckList(prefix, limit); err != nil {
 		return objstore.Page{}, err
 	}
-	ctx, ex := begin(ctx, s3wire.List)
+	ctx, ex := begin(ctx, objstore.OpList)
 	owner := false
 	o := minio.ListObjectsOptions{
 		Prefix:     d.space.Full(prefix),
@@ -51,7 +51,7 @@ func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, lim
 // shows them.
 func (d *Driver) ListUploads(ctx context.Context, prefix string) ([]objstore.Upload, error) {
 	return s3wire.CollectUploads(d.space, prefix, d.transport.Server(), func(full string, at s3wire.UploadMark) (s3wire.UploadPage, error) {
-		ctx, ex := begin(ctx, s3wire.ListUploads)
+		ctx, ex := begin(ctx, objstore.OpListUploads)
 		got, err := d.core.ListMultipartUploads(ctx, d.space.Bucket, full, at.Key, at.ID, "", s3wire.MaxList)
 		if err := s3wire.Verdict(ex, prefix, err); err != nil {
 			return s3wire.UploadPage{}, err

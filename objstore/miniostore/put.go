@@ -17,9 +17,9 @@ func (d *Driver) Put(ctx context.Context, key string, body io.ReadSeeker, size i
 	}
 	sum, err := s3wire.Checksum(body, size)
 	if err != nil {
-		return objstore.Info{}, s3wire.Invalid(s3wire.Put, key, err)
+		return objstore.Info{}, s3wire.Invalid(objstore.OpPut, key, err)
 	}
-	ctx, ex := begin(ctx, s3wire.Put)
+	ctx, ex := begin(ctx, objstore.OpPut)
 	o := metaOptions(opts.Meta)
 	o.UserMetadata[s3wire.ChecksumHeader] = sum
 	o.DisableContentSha256 = true
@@ -35,14 +35,14 @@ func (d *Driver) Put(ctx context.Context, key string, body io.ReadSeeker, size i
 }
 
 func (d *Driver) checkPut(key string, opts objstore.PutOptions) error {
-	if err := d.space.Check(s3wire.Put, key); err != nil {
+	if err := d.space.Check(objstore.OpPut, key); err != nil {
 		return err
 	}
-	if err := s3wire.CheckConditions(s3wire.Put, key, opts); err != nil {
+	if err := s3wire.CheckConditions(objstore.OpPut, key, opts); err != nil {
 		return err
 	}
 	if err := s3wire.CheckMeta(opts.Meta); err != nil {
-		return s3wire.Invalid(s3wire.Put, key, err)
+		return s3wire.Invalid(objstore.OpPut, key, err)
 	}
 	return nil
 }

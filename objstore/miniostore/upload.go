@@ -18,7 +18,7 @@ func (d *Driver) CreateUpload(ctx context.Context, key string, meta map[string]s
 	if err := d.checkPut(key, objstore.PutOptions{Meta: meta}); err != nil {
 		return "", err
 	}
-	ctx, ex := begin(ctx, s3wire.CreateUpload)
+	ctx, ex := begin(ctx, objstore.OpCreateUpload)
 	id, err := d.core.NewMultipartUpload(ctx, d.space.Bucket, d.space.Full(key), metaOptions(meta))
 	if err := s3wire.Verdict(ex, key, err); err != nil {
 		return "", err
@@ -31,18 +31,18 @@ func (d *Driver) CreateUpload(ctx context.Context, key string, meta map[string]s
 
 // UploadPart sends one part.
 func (d *Driver) UploadPart(ctx context.Context, key, id string, number int, body io.ReadSeeker, size int64) (objstore.Part, error) {
-	if err := s3wire.CheckPart(s3wire.UploadPart, key, id, number, size); err != nil {
+	if err := s3wire.CheckPart(objstore.OpUploadPart, key, id, number, size); err != nil {
 		return objstore.Part{}, err
 	}
 	sum, err := d.sums.Of(body, size)
 	if err != nil {
-		return objstore.Part{}, s3wire.Invalid(s3wire.UploadPart, key, err)
+		return objstore.Part{}, s3wire.Invalid(objstore.OpUploadPart, key, err)
 	}
 	o := minio.PutObjectPartOptions{DisableContentSha256: true, Md5Base64: sum.MD5}
 	if sum.CRC32C != "" {
 		o.CustomHeader = http.Header{s3wire.ChecksumHeader: {sum.CRC32C}}
 	}
-	ctx, ex := begin(ctx, s3wire.UploadPart)
+	ctx, ex := begin(ctx, objstore.OpUploadPart)
 	got, err := d.core.PutObjectPart(ctx, d.space.Bucket, d.space.Full(key), id, number, body, size, o)
 	if err := d.sums.Judge(sum, key, s3wire.Verdict(ex, key, err)); err != nil {
 		return objstore.Part{}, err
@@ -58,7 +58,7 @@ func (d *Driver) CopyPart(ctx context.Context, key, id string, number int, src o
 	if err := s3wire.CheckCopy(key, id, number, src); err != nil {
 		return objstore.Part{}, err
 	}
-	ctx, ex := begin(ctx, s3wire.CopyPart)
+	ctx, ex := begin(ctx, objstore.OpCopyPart)
 	got, err := d.core.CopyObjectPart(ctx, d.space.Bucket, d.space.Full(src.Key), d.space.Bucket, d.space.Full(key), id, number,
 		src.Offset, src.Length, map[string]string{"X-Amz-Copy-Source-If-Match": `"` + src.ETag + `"`})
 	if err := s3wire.Verdict(ex, key, err); err != nil {
@@ -75,10 +75,10 @@ func (d *Driver) Complete(ctx context.Context, key, id string, parts []objstore.
 	if err := s3wire.CheckComplete(key, id, parts); err != nil {
 		return objstore.Info{}, err
 	}
-	if err := s3wire.CheckConditions(s3wire.Complete, key, opts); err != nil {
+	if err := s3wire.CheckConditions(objstore.OpComplete, key, opts); err != nil {
 		return objstore.Info{}, err
 	}
-	ctx, ex := begin(ctx, s3wire.Complete)
+	ctx, ex := begin(ctx, objstore.OpComplete)
 	var o minio.PutObjectOptions
 	condition(&o, ex, opts)
 	list := make([]minio.CompletePart, len(parts))
@@ -97,10 +97,10 @@ func (d *Driver) Complete(ctx context.Context, key, id string, parts []objstore.
 
 // Abort drops an upload. Stores differ on one that is gone: 204 or NoSuchUpload.
 func (d *Driver) Abort(ctx context.Context, key, id string) error {
-	if err := s3wire.CheckPart(s3wire.Abort, key, id, 1, 0); err != nil {
+	if err := s3wire.CheckPart(objstore.OpAbort, key, id, 1, 0); err != nil {
 		return err
 	}
-	ctx, ex := begin(ctx, s3wire.Abort)
+	ctx, ex := begin(ctx, objstore.OpAbort)
 	err := d.core.AbortMultipartUpload(ctx, d.space.Bucket, d.space.Full(key), id)
 	if err := s3wire.Verdict(ex, key, err); !errors.Is(err, objstore.ErrNotFound) {
 		return err

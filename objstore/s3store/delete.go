@@ -24,7 +24,7 @@ func (d *Driver) Delete(ctx context.Context, keys []string) ([]objstore.DeleteRe
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
 		ids = append(ids, types.ObjectIdentifier{Key: aws.String(d.space.Full(key))})
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.Delete)
+	ctx, ex := s3wire.NewExchange(ctx, objstore.OpDelete)
 	_, err := d.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{
 		Bucket: &d.space.Bucket,
 		// Not quiet: what is gone must be named, so that what is not named stands out.

@@ -46,7 +46,7 @@ func (c Config) checkExpress() error {
 
 // checkDirectory refuses listings that a directory bucket refuses
 // (Capabilities.DirectoryPrefix); Store asks for none of them.
-func (d *Driver) checkDirectory(op s3wire.Op, prefix string) error {
+func (d *Driver) checkDirectory(op objstore.Op, prefix string) error {
 	if !d.directoryBucket() || prefix == "" || strings.HasSuffix(prefix, "/") {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 // Get opens a range.
 func (d *Driver) Get(ctx context.Context, key string, r objstore.Range, ifMatch string) (io.ReadCloser, objstore.Info, error) {
 	none := objstore.Info{}
-	if err := d.space.Check(s3wire.Get, key); err != nil {
+	if err := d.space.Check(objstore.OpGet, key); err != nil {
 		return nil, none, err
 	}
 	span, err := s3wire.RangeHeader(r)
@@ -28,7 +28,7 @@ func (d *Driver) Get(ctx context.Context, key string, r objstore.Range, ifMatch 
 	if ifMatch != "" {
 		in.IfMatch = aws.String(`"` + ifMatch + `"`)
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.Get)
+	ctx, ex := s3wire.NewExchange(ctx, objstore.OpGet)
 	got, err := d.client.GetObject(ctx, in)
 	if err := s3wire.Verdict(ex, key, err); err != nil {
 		if s3wire.EmptySuffix(ex, r) {
@@ -50,10 +50,10 @@ func (d *Driver) emptySuffix(ctx context.Context, key, ifMatch string) (io.ReadC
 
 // Head asks for an object's size, ETag and metadata.
 func (d *Driver) Head(ctx context.Context, key string) (objstore.Info, error) {
-	if err := d.space.Check(s3wire.Head, key); err != nil {
+	if err := d.space.Check(objstore.OpHead, key); err != nil {
 		return objstore.Info{}, err
 	}
-	callCtx, ex := s3wire.NewExchange(ctx, s3wire.Head)
+	callCtx, ex := s3wire.NewExchange(ctx, objstore.OpHead)
 	_, err := d.client.HeadObject(callCtx, &s3.HeadObjectInput{Bucket: &d.space.Bucket, Key: aws.String(d.space.Full(key))})
 	if s3wire.Unexplained(ex) {
 		return s3wire.Confirm(key, func(r objstore.Range) (io.ReadCloser, objstore.Info, error) {

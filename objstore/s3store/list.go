@@ -14,7 +14,7 @@ import (
 
 // List returns one page.
 func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, limit int) (objstore.Page, error) {
-	if err := errors.Join(s3wire.CheckList(prefix, limit), d.checkDirectory(s3wire.List, prefix)); err != nil {
+	if err := errors.Join(s3wire.CheckList(prefix, limit), d.checkDirectory(objstore.OpList, prefix)); err != nil {
 		return objstore.Page{}, err
 	}
 	in := &s3.ListObjectsV2Input{
@@ -27,7 +27,7 @@ func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, lim
 	if token != "" {
 		in.ContinuationToken = &token
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.List)
+	ctx, ex := s3wire.NewExchange(ctx, objstore.OpList)
 	_, err := d.client.ListObjectsV2(ctx, in)
 	if err := s3wire.Verdict(ex, prefix, err); err != nil {
 		return objstore.Page{}, err
@@ -42,11 +42,11 @@ func (d *Driver) List(ctx context.Context, prefix, startAfter, token string, lim
 // ListUploads returns the unfinished uploads under a prefix, as far as the store
 // shows them.
 func (d *Driver) ListUploads(ctx context.Context, prefix string) ([]objstore.Upload, error) {
-	if err := d.checkDirectory(s3wire.ListUploads, prefix); err != nil {
+	if err := d.checkDirectory(objstore.OpListUploads, prefix); err != nil {
 		return nil, err
 	}
 	return s3wire.CollectUploads(d.space, prefix, d.transport.Server(), func(full string, at s3wire.UploadMark) (s3wire.UploadPage, error) {
-		ctx, ex := s3wire.NewExchange(ctx, s3wire.ListUploads)
+		ctx, ex := s3wire.NewExchange(ctx, objstore.OpListUploads)
 		in := &s3.ListMultipartUploadsInput{Bucket: &d.space.Bucket, Prefix: aws.String(full)}
 		if at.Key != "" {
 			in.KeyMarker = aws.String(at.Key)

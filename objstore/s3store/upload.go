@@ -21,7 +21,7 @@ func (d *Driver) CreateUpload(ctx context.Context, key string, meta map[string]s
 	if err := d.checkPut(key, objstore.PutOptions{Meta: meta}); err != nil {
 		return "", err
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.CreateUpload)
+	ctx, ex := s3wire.NewExchange(ctx, objstore.OpCreateUpload)
 	got, err := d.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
 		Bucket: &d.space.Bucket, Key: aws.String(d.space.Full(key)), Metadata: meta, ContentType: aws.String(contentType),
 	})
@@ -37,14 +37,14 @@ func (d *Driver) CreateUpload(ctx context.Context, key string, meta map[string]s
 
 // UploadPart sends one part.
 func (d *Driver) UploadPart(ctx context.Context, key, id string, number int, body io.ReadSeeker, size int64) (objstore.Part, error) {
-	if err := s3wire.CheckPart(s3wire.UploadPart, key, id, number, size); err != nil {
+	if err := s3wire.CheckPart(objstore.OpUploadPart, key, id, number, size); err != nil {
 		return objstore.Part{}, err
 	}
 	sum, err := d.sums.Of(body, size)
 	if err != nil {
-		return objstore.Part{}, s3wire.Invalid(s3wire.UploadPart, key, err)
+		return objstore.Part{}, s3wire.Invalid(objstore.OpUploadPart, key, err)
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.UploadPart)
+	ctx, ex := s3wire.NewExchange(ctx, objstore.OpUploadPart)
 	got, err := d.client.UploadPart(ctx, &s3.UploadPartInput{
 		Bucket: &d.space.Bucket, Key: aws.String(d.space.Full(key)), UploadId: &id, PartNumber: part32(number),
 		Body: body, ContentLength: &size, ChecksumCRC32C: given(sum.CRC32C), ContentMD5: given(sum.MD5),
@@ -64,7 +64,7 @@ func (d *Driver) CopyPart(ctx context.Context, key, id string, number int, src o
 	if err := s3wire.CheckCopy(key, id, number, src); err != nil {
 		return objstore.Part{}, err
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.CopyPart)
+	ctx, ex := s3wire.NewExchange(ctx, objstore.OpCopyPart)
 	got, err := d.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
 		Bucket: &d.space.Bucket, Key: aws.String(d.space.Full(key)), UploadId: &id, PartNumber: part32(number),
 		CopySource:        aws.String(escape(d.space.Bucket + "/" + d.space.Full(src.Key))),
@@ -85,10 +85,10 @@ func (d *Driver) Complete(ctx context.Context, key, id string, parts []objstore.
 	if err := s3wire.CheckComplete(key, id, parts); err != nil {
 		return objstore.Info{}, err
 	}
-	if err := s3wire.CheckConditions(s3wire.Complete, key, opts); err != nil {
+	if err := s3wire.CheckConditions(objstore.OpComplete, key, opts); err != nil {
 		return objstore.Info{}, err
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.Complete)
+	ctx, ex := s3wire.NewExchange(ctx, objstore.OpComplete)
 	list := make([]types.CompletedPart, len(parts))
 	for i, p := range parts {
 		list[i] = types.CompletedPart{PartNumber: part32(p.Number), ETag: aws.String(`"` + p.ETag + `"`)}
@@ -111,10 +111,10 @@ func (d *Driver) Complete(ctx context.Context, key, id string, parts []objstore.
 
 // Abort drops an upload. Stores differ on one that is gone: 204 or NoSuchUpload.
 func (d *Driver) Abort(ctx context.Context, key, id string) error {
-	if err := s3wire.CheckPart(s3wire.Abort, key, id, 1, 0); err != nil {
+	if err := s3wire.CheckPart(objstore.OpAbort, key, id, 1, 0); err != nil {
 		return err
 	}
-	ctx, ex := s3wire.NewExchange(ctx, s3wire.Abort)
+	ctx, ex := s3wire.NewExchange(ctx, objstore.OpAbort)
 	_, err := d.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
 		Bucket: &d.space.Bucket, Key: aws.String(d.space.Full(key)), UploadId: &id,
 	})

@@ -67,7 +67,7 @@ func DeleteResults(ex *Exchange, asked []string, space Space) ([]objstore.Delete
 	var doc deleteDocument
 	if err := xml.Unmarshal(ex.Document(), &doc); err != nil {
 		return nil, &objstore.Error{
-			Op: string(Delete), Key: first(asked), Kind: objstore.ErrAmbiguous,
+			Op: string(objstore.OpDelete), Key: first(asked), Kind: objstore.ErrAmbiguous,
 			Err: fmt.Errorf("reading the answer: %w", err),
 		}
 	}
@@ -78,7 +78,7 @@ func DeleteResults(ex *Exchange, asked []string, space Space) ([]objstore.Delete
 	}
 	for _, d := range doc.Deleted {
 		if d.Key != "" && !ours[d.Key] {
-			return nil, &objstore.Error{Op: string(Delete), Key: space.Strip(d.Key), Kind: objstore.ErrCorrupt, Err: fmt.Errorf(
+			return nil, &objstore.Error{Op: string(objstore.OpDelete), Key: space.Strip(d.Key), Kind: objstore.ErrCorrupt, Err: fmt.Errorf(
 				"the store deleted this key, which was not asked: bytes changed on the way; reach the store over TLS, run strandline fsck and delete again")}
 		}
 		fate[d.Key] = nil
@@ -92,7 +92,7 @@ func DeleteResults(ex *Exchange, asked []string, space Space) ([]objstore.Delete
 		err, told := fate[space.Full(key)]
 		if !told {
 			err = &objstore.Error{
-				Op: string(Delete), Key: key, Kind: objstore.ErrAmbiguous,
+				Op: string(objstore.OpDelete), Key: key, Kind: objstore.ErrAmbiguous,
 				Err: fmt.Errorf("the store's answer does not name this key: delete it again"),
 			}
 		}
@@ -110,7 +110,7 @@ func keyError(full, code, message string, space Space) error {
 	case "":
 		code = "an error without a code"
 	}
-	hint, kind := kindOfCode(Delete, code)
+	hint, kind := kindOfCode(objstore.OpDelete, code)
 	if kind == nil {
 		kind = objstore.ErrUnavailable // the store says that it did not delete this key
 	}
@@ -118,7 +118,7 @@ func keyError(full, code, message string, space Space) error {
 		kind = objstore.ErrAmbiguous
 	}
 	return &objstore.Error{
-		Op: string(Delete), Key: space.Strip(full), Kind: kind, Throttled: loadCode(code),
+		Op: string(objstore.OpDelete), Key: space.Strip(full), Kind: kind, Throttled: loadCode(code),
 		Err: &Answer{Status: http.StatusOK, Code: code, Message: message, Hint: hint},
 	}
 }

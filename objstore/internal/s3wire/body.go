@@ -45,7 +45,7 @@ func (b *Body) Read(p []byte) (int, error) {
 func (b *Body) Close() error { return b.body.Close() }
 
 func (b *Body) fail(kind, cause error) error {
-	return &objstore.Error{Op: string(Get), Key: b.key, Kind: kind, Err: cause}
+	return &objstore.Error{Op: string(objstore.OpGet), Key: b.key, Kind: kind, Err: cause}
 }
 
 // unexpected keeps io.EOF out of the chain: to a caller it would mean a proper end.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/strandline/strandline/objstore"
 )
 
 // TestEndOnFailure: the context that a library works with ends with a failure on the
@@ -29,7 +31,7 @@ func TestEndOnFailure(t *testing.T) {
 			defer transport.Close()
 			callCtx, stop := context.WithCancel(t.Context())
 			defer stop()
-			ctx, ex := NewExchange(callCtx, Get)
+			ctx, ex := NewExchange(callCtx, objstore.OpGet)
 			ex.EndOnFailure(stop)
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
 			if err != nil {

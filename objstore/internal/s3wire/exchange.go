@@ -4,51 +4,25 @@ import (
 	"context"
 	"net/http"
 	"sync"
+
+	"github.com/strandline/strandline/objstore"
 )
 
-// Op names what a call does, as far as the reading of its answer depends on it.
-type Op string
-
-// The operations of objstore.Driver.
-const (
-	Put          Op = "put"
-	Get          Op = "get"
-	Head         Op = "head"
-	List         Op = "list"
-	Delete       Op = "delete"
-	CreateUpload Op = "create upload"
-	UploadPart   Op = "upload part"
-	CopyPart     Op = "copy part"
-	Complete     Op = "complete"
-	Abort        Op = "abort"
-	ListUploads  Op = "list uploads"
-)
-
-// mutates tells whether a lost answer leaves the outcome open.
-func (op Op) mutates() bool {
-	switch op {
-	case Get, Head, List, ListUploads:
-		return false
-	default:
-		return true
-	}
-}
-
-// document is the root element that a success must carry; "" for operations whose
+// documentOf is the root element that a success must carry; "" for operations whose
 // success has no document.
-func (op Op) document() string {
+func documentOf(op objstore.Op) string {
 	switch op {
-	case List:
+	case objstore.OpList:
 		return "ListBucketResult"
-	case Delete:
+	case objstore.OpDelete:
 		return "DeleteResult"
-	case CreateUpload:
+	case objstore.OpCreateUpload:
 		return "InitiateMultipartUploadResult"
-	case CopyPart:
+	case objstore.OpCopyPart:
 		return "CopyPartResult"
-	case Complete:
+	case objstore.OpComplete:
 		return "CompleteMultipartUploadResult"
-	case ListUploads:
+	case objstore.OpListUploads:
 		return "ListMultipartUploadsResult"
 	default:
 		return ""
@@ -59,9 +33,8 @@ func (op Op) document() string {
 // after the client library returned; the mutex is for the transport's trace hooks,
 // which may run on another goroutine.
 type Exchange struct {
-	Op Op
-	// Conditional says which condition the request carried: it decides what a 412
-	// means.
+	Op objstore.Op
+	// Which condition the request carried: it decides what a 412 means.
 	IfNoneMatch, IfMatch bool
 
 	stop context.CancelFunc // ends the library's call once it has failed; nil: the library ends by itself
@@ -84,7 +57,7 @@ type Exchange struct {
 }
 
 // NewExchange starts the record of one call and returns the context to make it with.
-func NewExchange(ctx context.Context, op Op) (context.Context, *Exchange) {
+func NewExchange(ctx context.Context, op objstore.Op) (context.Context, *Exchange) {
 	ex := &Exchange{Op: op}
 	return context.WithValue(ctx, exchangeKey{}, ex), ex
 }

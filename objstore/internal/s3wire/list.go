@@ -24,7 +24,7 @@ type listDocument struct {
 // CheckList refuses pages that S3 does not have.
 func CheckList(prefix string, limit int) error {
 	if limit < 1 || limit > MaxList {
-		return Invalid(List, prefix, fmt.Errorf("a page of %d keys: from 1 to %d", limit, MaxList))
+		return Invalid(objstore.OpList, prefix, fmt.Errorf("a page of %d keys: from 1 to %d", limit, MaxList))
 	}
 	return nil
 }
@@ -39,7 +39,7 @@ type Page struct {
 // refused: taken for the end, it would hide objects.
 func ReadPage(ex *Exchange, prefix string, space Space) (Page, error) {
 	unreadable := func(err error) error {
-		return &objstore.Error{Op: string(List), Key: prefix, Kind: objstore.ErrUnavailable, Err: fmt.Errorf("reading the listing: %w", err)}
+		return &objstore.Error{Op: string(objstore.OpList), Key: prefix, Kind: objstore.ErrUnavailable, Err: fmt.Errorf("reading the listing: %w", err)}
 	}
 	var doc listDocument
 	if err := xml.Unmarshal(ex.Document(), &doc); err != nil {

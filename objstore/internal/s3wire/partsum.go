@@ -43,5 +43,5 @@ func (p *PartSums) Judge(sum PartSum, key string, err error) error {
 		return err
 	}
 	p.md5.Store(true)
-	return &objstore.Error{Op: string(UploadPart), Key: key, Kind: objstore.ErrUnavailable, Err: hinted(a, "parts carry an MD5 from now on")}
+	return &objstore.Error{Op: string(objstore.OpUploadPart), Key: key, Kind: objstore.ErrUnavailable, Err: hinted(a, "parts carry an MD5 from now on")}
 }

@@ -21,7 +21,7 @@ func RangeHeader(r objstore.Range) (string, error) {
 		return fmt.Sprintf("bytes=%d-", r.Offset), nil
 	case r.Length == 0:
 		// HTTP cannot say it: "bytes=5-4" is a whole object to some stores.
-		return "", &objstore.Error{Op: string(Get), Kind: objstore.ErrRange, Err: fmt.Errorf("range at %d of no bytes", r.Offset)}
+		return "", &objstore.Error{Op: string(objstore.OpGet), Kind: objstore.ErrRange, Err: fmt.Errorf("range at %d of no bytes", r.Offset)}
 	default:
 		return fmt.Sprintf("bytes=%d-%d", r.Offset, r.Offset+r.Length-1), nil
 	}

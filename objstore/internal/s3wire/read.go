@@ -37,7 +37,7 @@ func EmptyBody(info objstore.Info, ifMatch string) (io.ReadCloser, objstore.Info
 		return io.NopCloser(bytes.NewReader(nil)), info, nil
 	}
 	return nil, objstore.Info{}, &objstore.Error{
-		Op: string(Get), Key: info.Key, Kind: kind,
+		Op: string(objstore.OpGet), Key: info.Key, Kind: kind,
 		Err: fmt.Errorf("the object was empty and holds %d bytes now: read it again", info.Size),
 	}
 }
@@ -76,7 +76,7 @@ func Confirm(key string, get func(objstore.Range) (io.ReadCloser, objstore.Info,
 		return info, nil
 	case errors.Is(err, objstore.ErrRange):
 		return objstore.Info{}, &objstore.Error{
-			Op: string(Head), Key: key, Kind: objstore.ErrUnavailable,
+			Op: string(objstore.OpHead), Key: key, Kind: objstore.ErrUnavailable,
 			Err: errors.New("it was absent and is an empty object now: ask again"),
 		}
 	default:

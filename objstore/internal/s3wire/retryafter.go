@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/strandline/strandline/objstore"
 )
 
 // maxRetryAfter is the longest ask that is believed. A header of a day is a mistake
@@ -50,7 +52,7 @@ func (ex *Exchange) overloaded() bool {
 	case http.StatusTooManyRequests:
 		return true
 	case http.StatusServiceUnavailable:
-		if ex.code != "" || ex.Op == Head {
+		if ex.code != "" || ex.Op == objstore.OpHead {
 			return true
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // Settings is how the questions for a bucket's settings are read: as a GET, which
 // changes nothing and whose refusal has a document.
-const Settings = Get
+const Settings = objstore.OpGet
 
 // The names of the questions, in errors.
 const (

@@ -54,7 +54,7 @@ func (s Space) Path() string { return strings.TrimSuffix(s.Bucket+"/"+s.prefix, 
 const maxKey = 1024
 
 // Check refuses keys that cannot be right under this prefix.
-func (s Space) Check(op Op, key string) error {
+func (s Space) Check(op objstore.Op, key string) error {
 	switch {
 	case key == "":
 		return Invalid(op, key, fmt.Errorf("the key is empty"))
@@ -67,10 +67,10 @@ func (s Space) Check(op Op, key string) error {
 // CheckDelete is Check for the keys of a bulk delete, and holds their number.
 func (s Space) CheckDelete(keys []string) error {
 	if len(keys) > MaxDelete {
-		return Invalid(Delete, keys[0], fmt.Errorf("%d keys in one call: at most %d", len(keys), MaxDelete))
+		return Invalid(objstore.OpDelete, keys[0], fmt.Errorf("%d keys in one call: at most %d", len(keys), MaxDelete))
 	}
 	for _, key := range keys {
-		if err := s.Check(Delete, key); err != nil {
+		if err := s.Check(objstore.OpDelete, key); err != nil {
 			return err
 		}
 	}
@@ -78,7 +78,7 @@ func (s Space) CheckDelete(keys []string) error {
 }
 
 // Invalid is the error for arguments that were refused without asking the store.
-func Invalid(op Op, key string, cause error) error {
+func Invalid(op objstore.Op, key string, cause error) error {
 	return &objstore.Error{Op: string(op), Key: key, Kind: objstore.ErrInvalid, Err: cause}
 }
 

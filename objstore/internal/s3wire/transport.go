@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/strandline/strandline/objstore"
 )
 
 const (
@@ -154,7 +156,7 @@ func inspect(ex *Exchange, resp *http.Response) error {
 	if isHTML(resp.Header) {
 		return fmt.Errorf("the answer %d is an HTML page: is a proxy or a login page in the way of the store?", resp.StatusCode)
 	}
-	want := ex.Op.document()
+	want := documentOf(ex.Op)
 	if want == "" {
 		return nil
 	}
@@ -178,7 +180,7 @@ func inspect(ex *Exchange, resp *http.Response) error {
 }
 
 func inspectRefusal(ex *Exchange, resp *http.Response) error {
-	if ex.Op == Head || resp.Body == nil || resp.Body == http.NoBody {
+	if ex.Op == objstore.OpHead || resp.Body == nil || resp.Body == http.NoBody {
 		return nil
 	}
 	body, err := readDocument(resp)

@@ -25,7 +25,7 @@ const (
 )
 
 // CheckPart refuses part numbers and sizes that no store takes.
-func CheckPart(op Op, key, id string, number int, size int64) error {
+func CheckPart(op objstore.Op, key, id string, number int, size int64) error {
 	switch {
 	case id == "":
 		return Invalid(op, key, errors.New("the upload's id is empty"))
@@ -40,26 +40,26 @@ func CheckPart(op Op, key, id string, number int, size int64) error {
 // CheckCopy refuses copies that would not be safe or not be what they say.
 func CheckCopy(key, id string, number int, src objstore.CopySource) error {
 	if src.ETag == "" {
-		return Invalid(CopyPart, key, errors.New("the copy has no condition on its source: name its ETag"))
+		return Invalid(objstore.OpCopyPart, key, errors.New("the copy has no condition on its source: name its ETag"))
 	}
 	if src.Offset < 0 || src.Length <= 0 {
-		return Invalid(CopyPart, key, fmt.Errorf("copy of %d bytes at %d", src.Length, src.Offset))
+		return Invalid(objstore.OpCopyPart, key, fmt.Errorf("copy of %d bytes at %d", src.Length, src.Offset))
 	}
-	return CheckPart(CopyPart, key, id, number, src.Length)
+	return CheckPart(objstore.OpCopyPart, key, id, number, src.Length)
 }
 
 // CheckComplete refuses a completion without parts, or with parts out of order.
 func CheckComplete(key, id string, parts []objstore.Part) error {
 	if len(parts) == 0 {
-		return Invalid(Complete, key, errors.New("an upload needs at least one part"))
+		return Invalid(objstore.OpComplete, key, errors.New("an upload needs at least one part"))
 	}
 	last := 0
 	for _, p := range parts {
-		if err := CheckPart(Complete, key, id, p.Number, p.Size); err != nil {
+		if err := CheckPart(objstore.OpComplete, key, id, p.Number, p.Size); err != nil {
 			return err
 		}
 		if p.Number <= last || p.ETag == "" {
-			return Invalid(Complete, key, fmt.Errorf("part %d: parts need rising numbers and an ETag each", p.Number))
+			return Invalid(objstore.OpComplete, key, fmt.Errorf("part %d: parts need rising numbers and an ETag each", p.Number))
 		}
 		last = p.Number
 	}
@@ -76,7 +76,7 @@ func SizeOf(parts []objstore.Part) int64 {
 }
 
 // CheckConditions refuses a write with both conditions at once: no store defines it.
-func CheckConditions(op Op, key string, opts objstore.PutOptions) error {
+func CheckConditions(op objstore.Op, key string, opts objstore.PutOptions) error {
 	if opts.IfNoneMatch && opts.IfMatch != "" {
 		return Invalid(op, key, errors.New("create-once and replace exclude each other"))
 	}
@@ -145,7 +145,7 @@ func CollectUploads(space Space, prefix, server string, page func(full string, a
 			}
 			if got.Next == at || got.Next == (UploadMark{}) {
 				return nil, &objstore.Error{
-					Op: string(ListUploads), Key: prefix, Kind: objstore.ErrUnavailable,
+					Op: string(objstore.OpListUploads), Key: prefix, Kind: objstore.ErrUnavailable,
 					Err: fmt.Errorf("the store's listing does not move on from %q", at.Key),
 				}
 			}

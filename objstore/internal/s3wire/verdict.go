@@ -34,7 +34,7 @@ func Verdict(ex *Exchange, key string, err error) error {
 // as an ETag.
 func Unproven(ex *Exchange, key, lacks string) error {
 	kind := objstore.ErrUnavailable
-	if ex.Op.mutates() {
+	if ex.Op.Mutation() {
 		kind = objstore.ErrAmbiguous
 	}
 	return &objstore.Error{Op: string(ex.Op), Key: key, Kind: kind, Err: &Answer{Status: ex.Status(), Hint: "it lacks " + lacks}}
@@ -60,7 +60,7 @@ func (ex *Exchange) judge(err error) (kind, cause error) {
 
 // unknown is the kind for "no usable answer to a request that was sent".
 func (ex *Exchange) unknown() error {
-	if ex.Op.mutates() {
+	if ex.Op.Mutation() {
 		return objstore.ErrAmbiguous
 	}
 	return objstore.ErrUnavailable
@@ -74,7 +74,7 @@ func (ex *Exchange) judgeAnswer() (hint string, kind error) {
 			return "", objstore.ErrExists
 		}
 		return "", objstore.ErrPrecondition
-	case ex.IfMatch && ex.code == "NoSuchKey" && ex.Op.mutates():
+	case ex.IfMatch && ex.code == "NoSuchKey" && ex.Op.Mutation():
 		// Replacing what is not there: the condition did not hold.
 		return "", objstore.ErrPrecondition
 	}
@@ -130,7 +130,7 @@ const codeSpeaksTLS = "TLSRequired"
 
 // kindOfCode is the table of S3 error codes, as AWS, MinIO and versitygw use them.
 // A nil kind: the code alone does not decide.
-func kindOfCode(op Op, code string) (hint string, kind error) {
+func kindOfCode(op objstore.Op, code string) (hint string, kind error) {
 	if loadCode(code) {
 		return "", objstore.ErrUnavailable
 	}
@@ -168,7 +168,7 @@ func kindOfCode(op Op, code string) (hint string, kind error) {
 	case "NotImplemented", "MethodNotAllowed", "APINotSupported":
 		return "", objstore.ErrUnsupported
 	case "InternalError":
-		if op.mutates() {
+		if op.Mutation() {
 			return "", objstore.ErrAmbiguous
 		}
 		return "", objstore.ErrUnavailable

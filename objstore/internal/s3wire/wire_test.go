@@ -66,10 +66,10 @@ func TestSpace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(Put, strings.Repeat("k", 1022)); err != nil {
+	if err := s.Check(objstore.OpPut, strings.Repeat("k", 1022)); err != nil {
 		t.Error(err)
 	}
-	if err := s.Check(Put, strings.Repeat("k", 1023)); !errors.Is(err, objstore.ErrInvalid) {
+	if err := s.Check(objstore.OpPut, strings.Repeat("k", 1023)); !errors.Is(err, objstore.ErrInvalid) {
 		t.Errorf("1,025 bytes with the prefix: %v", err)
 	}
 }
