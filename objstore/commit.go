@@ -100,7 +100,7 @@ func (w *Writer) Abort() error {
 	w.closed = true
 	// The error of a part is w.err's business; here only its end matters.
 	_ = w.parts.Wait()
-	w.cur, w.free = nil, nil
+	w.cur = nil
 	if w.id == "" {
 		return nil
 	}

@@ -45,6 +45,15 @@ func (s *Store) ReadRange(ctx context.Context, key string, off, n int64) ([]byte
 	return buf, f.info, nil
 }
 
+// ReadInto is ReadRange into the caller's buffer, all of which is filled. After an error
+// its content is unknown. buf must not be empty.
+func (s *Store) ReadInto(ctx context.Context, key string, off int64, buf []byte) (Info, error) {
+	if off < 0 || len(buf) == 0 {
+		return Info{}, &Error{Op: "get", Key: key, Kind: ErrInvalid, Err: fmt.Errorf("range of %d bytes at %d", len(buf), off)}
+	}
+	return s.readInto(ctx, key, off, buf, "")
+}
+
 // readInto fills buf from off, under ifMatch if that is given.
 func (s *Store) readInto(ctx context.Context, key string, off int64, buf []byte, ifMatch string) (Info, error) {
 	f := fill{s: s, key: key, size: -1, etag: ifMatch, pinned: ifMatch != "", plan: func(int64) (int64, []byte, error) {

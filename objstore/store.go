@@ -3,6 +3,7 @@ package objstore
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 )
 
@@ -38,6 +39,7 @@ type Store struct {
 	driver Driver
 	cfg    Config
 	stats  stats
+	spare  sync.Pool                    // of *[]byte: spent buffers of a part, for all Writers
 	caps   atomic.Pointer[Capabilities] // nil: the driver's own word
 	brake  brake
 	late   error // why a call's overall deadline ended it

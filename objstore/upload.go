@@ -52,10 +52,9 @@ type Writer struct {
 	caps Capabilities
 	part int64 // Config.PartSize, or the store's least part if that is larger
 
-	cur  []byte      // bytes not sent yet, at most part
-	free chan []byte // spent buffers, for reuse
-	id   string      // empty until the upload is created
-	next int         // number of the next part
+	cur  []byte // bytes not sent yet, at most part
+	id   string // empty until the upload is created
+	next int    // number of the next part
 
 	parts   *errgroup.Group
 	partCtx context.Context
@@ -72,7 +71,6 @@ type Writer struct {
 func (s *Store) NewWriter(ctx context.Context, key string, opts UploadOptions) *Writer {
 	w := &Writer{s: s, ctx: ctx, key: key, opts: opts, nonce: s.cfg.Nonce(), next: 1, err: CheckKey(key), caps: s.Capabilities()}
 	w.part = max(s.cfg.PartSize, w.caps.MinPart) // doctor may have found a larger minimum than the driver told
-	w.free = make(chan []byte, s.cfg.Concurrency)
 	w.parts, w.partCtx = errgroup.WithContext(ctx)
 	w.parts.SetLimit(s.cfg.Concurrency)
 	return w
@@ -132,21 +130,11 @@ func (w *Writer) grow(k int) {
 	if need <= cap(w.cur) {
 		return
 	}
-	if len(w.cur) == 0 {
-		select {
-		case b := <-w.free:
-			if cap(b) >= need {
-				w.cur = b[:0]
-				return
-			}
-		default:
-		}
-	}
 	size := int(w.part)
 	if w.id == "" { // small objects, most of all, never fill a part
 		size = min(max(need, 2*cap(w.cur), 64<<10), size)
 	}
-	w.cur = append(make([]byte, 0, size), w.cur...)
+	w.cur = append(w.s.buffer(size), w.cur...)
 }
 
 // flush sends cur as the next part, in the background.
@@ -158,14 +146,14 @@ func (w *Writer) flush() error {
 	buf := w.cur
 	w.cur = nil
 	w.parts.Go(func() error {
-		part, err := w.send(n, buf)
+		part, tries, err := w.send(n, buf)
 		if err != nil {
 			return err
 		}
 		w.finished(part)
-		select {
-		case w.free <- buf:
-		default:
+		// The connection of an attempt that broke may be reading the body still.
+		if tries == 1 {
+			w.s.spent(buf)
 		}
 		return nil
 	})
@@ -214,17 +202,19 @@ func (w *Writer) create() error {
 	return nil
 }
 
-func (w *Writer) send(n int, body []byte) (Part, error) {
-	var part Part
-	err := w.s.retry(w.partCtx, OpUploadPart, w.key, func(ctx context.Context) (err error) {
+// send also tells how many attempts it took.
+func (w *Writer) send(n int, body []byte) (part Part, tries int, err error) {
+	err = w.s.retry(w.partCtx, OpUploadPart, w.key, func(ctx context.Context) (err error) {
+		tries++
 		part, err = w.s.driver.UploadPart(ctx, w.key, w.id, n, bytes.NewReader(body), int64(len(body)))
 		return err
 	})
 	if err != nil {
-		return Part{}, err
+		return Part{}, tries, err
 	}
 	w.s.stats.bytesOut.Add(int64(len(body)))
-	return w.sane(part, n, int64(len(body)))
+	part, err = w.sane(part, n, int64(len(body)))
+	return part, tries, err
 }
 
 // sane refuses a part without an ETag: SDKs decode some failed copies as success.
@@ -242,4 +232,22 @@ func (w *Writer) finished(p Part) {
 		w.done = append(w.done, Part{})
 	}
 	w.done[p.Number-1] = p
+}
+
+// buffer is an empty one with room for size bytes. Whole parts' buffers go from Writer to
+// Writer: a slot every few seconds would leave five of them to the collector each time.
+func (s *Store) buffer(size int) []byte {
+	if int64(size) >= s.cfg.PartSize {
+		if b, ok := s.spare.Get().(*[]byte); ok && cap(*b) >= size {
+			return (*b)[:0]
+		}
+	}
+	return make([]byte, 0, size)
+}
+
+// spent takes a buffer back that no request reads any more.
+func (s *Store) spent(buf []byte) {
+	if int64(cap(buf)) >= s.cfg.PartSize {
+		s.spare.Put(&buf)
+	}
 }

@@ -43,7 +43,7 @@ func (a *app) benchStoreCommand() *cobra.Command {
 		Short: "Measure a store through Strandline, beside the bare client of the same library",
 		Long: "Puts, ranged gets, footers, a slot's publish, a bulk delete and a range copy, at 1, 8 and 16 in flight: throughput, CPU of\n" +
 			"this process, peak memory and requests, in turns with the bare client (set as an expert would, and with its defaults).\n" +
-			"Writes some gigabytes in all (--quick: some hundred MiB) under bench/ and a random id, one measurement at a time, and\n" +
+			"Writes some gigabytes in all (--quick: some hundred MiB) under meta/doctor/, one measurement at a time, and\n" +
 			"deletes them, also on Ctrl-C. No other key is touched. Medians of --rounds; credentials as for every store.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.benchStore(cmd.Context(), s) },

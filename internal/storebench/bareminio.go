@@ -65,32 +65,32 @@ func (m bareMinio) put(ctx context.Context, key string, body []byte) error {
 	return err
 }
 
-func (m bareMinio) read(ctx context.Context, key string, off, n int64) ([]byte, error) {
-	return m.get(ctx, key, fmt.Sprintf("bytes=%d-%d", off, off+n-1), n)
+func (m bareMinio) read(ctx context.Context, key string, off int64, into []byte) error {
+	return m.get(ctx, key, fmt.Sprintf("bytes=%d-%d", off, off+int64(len(into))-1), into)
 }
 
 func (m bareMinio) footer(ctx context.Context, key string, n int64) ([]byte, error) {
-	return m.get(ctx, key, fmt.Sprintf("bytes=-%d", n), n)
+	buf := make([]byte, n)
+	return buf, m.get(ctx, key, fmt.Sprintf("bytes=-%d", n), buf)
 }
 
-func (m bareMinio) get(ctx context.Context, key, span string, n int64) ([]byte, error) {
+func (m bareMinio) get(ctx context.Context, key, span string, into []byte) error {
 	var o minio.GetObjectOptions
 	o.Set("Range", span)
 	body, _, _, err := m.Core.GetObject(ctx, m.Bucket, m.Full(key), o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return readExactly(body, n)
+	return readExactly(body, into)
 }
 
-// readExactly reads n bytes and the end, so that the connection can be used again.
-func readExactly(body io.ReadCloser, n int64) ([]byte, error) {
-	buf := make([]byte, n)
-	_, err := io.ReadFull(body, buf)
+// readExactly fills the buffer and reads the end, so that the connection can be used again.
+func readExactly(body io.ReadCloser, into []byte) error {
+	_, err := io.ReadFull(body, into)
 	if err == nil {
 		_, err = io.Copy(io.Discard, body)
 	}
-	return buf, errors.Join(err, body.Close())
+	return errors.Join(err, body.Close())
 }
 
 func (m bareMinio) publish(ctx context.Context, key string, chunk []byte, chunks int) error {

@@ -57,20 +57,21 @@ func (s bareS3) put(ctx context.Context, key string, body []byte) error {
 	return err
 }
 
-func (s bareS3) read(ctx context.Context, key string, off, n int64) ([]byte, error) {
-	return s.get(ctx, key, fmt.Sprintf("bytes=%d-%d", off, off+n-1), n)
+func (s bareS3) read(ctx context.Context, key string, off int64, into []byte) error {
+	return s.get(ctx, key, fmt.Sprintf("bytes=%d-%d", off, off+int64(len(into))-1), into)
 }
 
 func (s bareS3) footer(ctx context.Context, key string, n int64) ([]byte, error) {
-	return s.get(ctx, key, fmt.Sprintf("bytes=-%d", n), n)
+	buf := make([]byte, n)
+	return buf, s.get(ctx, key, fmt.Sprintf("bytes=-%d", n), buf)
 }
 
-func (s bareS3) get(ctx context.Context, key, span string, n int64) ([]byte, error) {
+func (s bareS3) get(ctx context.Context, key, span string, into []byte) error {
 	got, err := s.Client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.Bucket, Key: aws.String(s.Full(key)), Range: &span})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return readExactly(got.Body, n)
+	return readExactly(got.Body, into)
 }
 
 func (s bareS3) publish(ctx context.Context, key string, chunk []byte, chunks int) error {

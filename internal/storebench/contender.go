@@ -15,7 +15,7 @@ type Contender struct {
 	Close    func() error
 
 	Put     func(ctx context.Context, key string, body []byte) error
-	Read    func(ctx context.Context, key string, off, n int64) ([]byte, error)
+	Read    func(ctx context.Context, key string, off int64, into []byte) error
 	Footer  func(ctx context.Context, key string, n int64) ([]byte, error)
 	Publish func(ctx context.Context, key string, chunk []byte, chunks int) error // streams chunk so many times
 	Delete  func(ctx context.Context, keys []string) error
@@ -47,9 +47,9 @@ func ours(s *objstore.Store) Contender {
 			_, err := s.PutOnce(ctx, key, body, nil)
 			return err
 		},
-		Read: func(ctx context.Context, key string, off, n int64) ([]byte, error) {
-			b, _, err := s.ReadRange(ctx, key, off, n)
-			return b, err
+		Read: func(ctx context.Context, key string, off int64, into []byte) error {
+			_, err := s.ReadInto(ctx, key, off, into)
+			return err
 		},
 		Footer: func(ctx context.Context, key string, n int64) ([]byte, error) {
 			b, _, err := s.ReadSuffix(ctx, key, n)

@@ -9,8 +9,9 @@
 //
 // A measurement is a number of equal operations at a fixed number in flight: throughput,
 // CPU seconds of this process (not the store's), the most that the Go heap held above
-// where it began, requests. Everything is written under one prefix, bench/ and a random
-// id, and is deleted at the end, also after a failure or an interrupt; no other key is
+// where it began, requests. Everything is written under one prefix, meta/doctor/bench- and a random
+// id, and is deleted at the end, also after a failure or an interrupt (what a killed run
+// left, the next doctor takes along); no other key is
 // read or written.
 //
 // It measures and does not judge: how fast a store must be is nobody's to say here.

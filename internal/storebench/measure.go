@@ -24,7 +24,9 @@ const heapEvery = 2 * time.Millisecond
 
 // measure runs op for 0 to n-1, so many in flight, and stops at the first error.
 func measure(ctx context.Context, c Contender, n, inFlight int, op func(ctx context.Context, i int) error) (sample, error) {
-	runtime.GC() // the garbage of the one before is not this one's
+	// The garbage of the one before is not this one's. Twice: pools keep theirs over one.
+	runtime.GC()
+	runtime.GC()
 	heap := watchHeap()
 	before := c.Requests()
 	cpu, known := cpuTime()

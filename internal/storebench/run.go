@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
 )
 
 // Rounds of a run, unless the caller says otherwise.
@@ -29,13 +30,28 @@ type Options struct {
 	Bare     []Contender                       // beside ours; the first is what ratios are taken to
 }
 
+// Prefix is what the keys of a run begin with: a doctor's, whose next run takes along
+// what a killed measurement left.
+const Prefix = segment.DoctorPrefix + "bench-"
+
 // bench is a run.
 type bench struct {
 	store *objstore.Store
 	o     Options
-	dir   string // bench/<id>/
+	dir   string // Prefix/<id>/
 	large []byte // the body of all writes: no one compares them
 	slot  objstore.CopySource
+	room  chan []byte // what reads fill, as many as are in flight; of one measurement
+}
+
+// into lends a buffer of a large read until back is called.
+func (b *bench) into() (buf []byte, back func()) {
+	select {
+	case buf = <-b.room:
+	default:
+		buf = make([]byte, largeBytes)
+	}
+	return buf, func() { b.room <- buf }
 }
 
 // Run measures and cleans up. What it wrote is deleted on every way out; a failure of that
@@ -47,11 +63,11 @@ func Run(ctx context.Context, store *objstore.Store, o Options) (_ Report, err e
 			o.Rounds = QuickRounds
 		}
 	}
-	b := &bench{store: store, o: o, dir: "bench/" + uuid.NewString() + "/", large: noise(largeBytes)}
+	b := &bench{store: store, o: o, dir: Prefix + uuid.NewString() + "/", large: noise(largeBytes)}
 	report := Report{Store: store.Name(), Prefix: b.dir, Quick: o.Quick, Rounds: o.Rounds}
 	if _, err := store.PutOnce(ctx, b.dir+"begin", nil, nil); err != nil {
-		// A crash or a lost answer here leaves one empty object under bench/.
-		return report, errors.Join(fmt.Errorf("the store takes no writes under bench/: %w", err), b.clean(ctx))
+		// A crash or a lost answer here leaves one empty object under Prefix.
+		return report, errors.Join(fmt.Errorf("the store takes no writes under %s: %w", Prefix, err), b.clean(ctx))
 	}
 	defer func() { err = errors.Join(err, b.clean(ctx)) }()
 	if err := b.sources(ctx); err != nil {
@@ -130,6 +146,7 @@ func (b *bench) one(ctx context.Context, c cell, who Contender, dir string) (sam
 		}
 	}
 	keys := keysIn(dir, c.n)
+	b.room = make(chan []byte, c.inFlight)
 	s, err := measure(ctx, who, c.n, c.inFlight, func(ctx context.Context, i int) error { return c.op(ctx, b, who, keys[i], i) })
 	if err != nil {
 		return s, err // the end of the run cleans up

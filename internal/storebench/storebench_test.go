@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(realstore.Main(m)) }
 
 // foreign is a key of somebody else, under the same folder.
-const foreign = "bench/somebody-else"
+const foreign = Prefix + "somebody-else/1"
 
 func storeOn(t *testing.T, d objstore.Driver) *objstore.Store {
 	t.Helper()
@@ -90,7 +90,7 @@ func complete(t *testing.T, r Report, contenders int) {
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Store == "" || !strings.HasPrefix(got.Prefix, "bench/") || got.Rounds != 1 || len(got.Cells) != len(operations) {
+	if got.Store == "" || !strings.HasPrefix(got.Prefix, Prefix) || got.Rounds != 1 || len(got.Cells) != len(operations) {
 		t.Fatalf("report of %q under %q, %d rounds, %d cells", got.Store, got.Prefix, got.Rounds, len(got.Cells))
 	}
 	for i, c := range got.Cells {
