@@ -1,8 +1,8 @@
 package miniostore
 
 import (
+	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -28,32 +28,22 @@ type Config struct {
 	Limits    s3wire.Limits // what the store cannot do or take
 }
 
+// form is never changed.
+var form = s3wire.URLForm{
+	Scheme: "minio", Want: "want minio://HOST:PORT/BUCKET/PREFIX?tls=",
+	Keys: "MINIO_ROOT_USER and MINIO_ROOT_PASSWORD, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+}
+
 // ParseURL reads minio://host:port/bucket/prefix?tls=&region=&ca=&parts=equal&range-copy=false&concurrency=N.
 // TLS is on unless tls=false. Credentials have no place in a URL and are refused there.
 func ParseURL(s string) (Config, error) {
-	u, err := url.Parse(s)
+	cfg := Config{TLS: true, PathStyle: true}
+	u, err := s3wire.ParseURL(s, form, cfg.option)
 	if err != nil {
-		// The text of err repeats the URL, which may hold a password.
-		return Config{}, fmt.Errorf("store URL: not readable: want minio://HOST:PORT/BUCKET/PREFIX?tls=")
+		return Config{}, err
 	}
-	if u.User != nil {
-		return Config{}, fmt.Errorf("store URL: it holds credentials: put them into MINIO_ROOT_USER and MINIO_ROOT_PASSWORD, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
-	}
-	if u.Scheme != "minio" || u.Host == "" {
-		return Config{}, fmt.Errorf("store URL %s: want minio://HOST:PORT/BUCKET/PREFIX?tls=", s3wire.Shown(s))
-	}
-	cfg := Config{Endpoint: u.Host, TLS: true, PathStyle: true}
-	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
-	cfg.Bucket, cfg.Prefix = bucket, prefix
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return Config{}, fmt.Errorf("store URL %s: %w", s3wire.Shown(s), err)
-	}
-	for name, values := range query {
-		if err := cfg.option(name, values[len(values)-1]); err != nil {
-			return Config{}, fmt.Errorf("store URL %s: %w", s3wire.Shown(s), err)
-		}
-	}
+	cfg.Endpoint = u.Host
+	cfg.Bucket, cfg.Prefix, _ = strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
 	return cfg, cfg.validate()
 }
 
@@ -76,19 +66,19 @@ func (c *Config) option(name, value string) (err error) {
 	return nil
 }
 
+// validate reports every fault.
 func (c Config) validate() error {
-	switch {
-	case c.Endpoint == "" || strings.Contains(c.Endpoint, "/"):
-		return fmt.Errorf("endpoint %q: want HOST:PORT", c.Endpoint)
-	case c.Bucket == "":
-		return fmt.Errorf("the store's URL names no bucket: want minio://HOST:PORT/BUCKET/PREFIX")
-	case (c.AccessKey == "") != (c.SecretKey == ""):
-		return fmt.Errorf("access key and secret key come together or not at all")
+	errs := []error{c.checkExpress(), c.Limits.Validate()}
+	if c.Endpoint == "" || strings.Contains(c.Endpoint, "/") {
+		errs = append(errs, fmt.Errorf("endpoint %q: want HOST:PORT", c.Endpoint))
 	}
-	if err := c.checkExpress(); err != nil {
-		return err
+	if c.Bucket == "" {
+		errs = append(errs, errors.New("the store's URL names no bucket: "+form.Want))
 	}
-	return c.Limits.Validate()
+	if (c.AccessKey == "") != (c.SecretKey == "") {
+		errs = append(errs, errors.New("access key and secret key come together or not at all"))
+	}
+	return errors.Join(errs...)
 }
 
 // endpoint is the base URL of the store.

@@ -26,21 +26,23 @@ func TestParseURL(t *testing.T) {
 		}
 	}
 	for in, says := range map[string]string{
-		"minio://h:9000":                   "no bucket",
-		"minio:///b":                       "want minio://",
-		"s3://h/b":                         "want minio://",
-		"minio://h/b?tls=perhaps":          "tls=perhaps",
-		"minio://h/b?secure=true":          "unknown option",
-		"minio://key:hidden1@h/b":          "credentials",
-		"minio://key:hidden1@h:bad/b":      "not readable",
-		"minio://h/logs--use1-az4--x-s3/p": "use s3://logs--use1-az4--x-s3",
-		"minio://h/b?tls=%zz":              "escape",
-		"minio:key:hidden1@h/b":            "want minio://",
-		"minio://h/b?secret=hidden1":       "unknown option",
-		"minio://h/b?parts=few":            "equal or any",
-		"minio://h/b?range-copy=no1":       "true or false",
-		"minio://h/b?concurrency=1":        "want 2 to",
-		"minio://h/b?concurrency=9e9":      "want 2 to",
+		"minio://h:9000":                    "no bucket",
+		"minio:///b":                        "want minio://",
+		"s3://h/b":                          "want minio://",
+		"minio://h/b?tls=perhaps":           "tls=perhaps",
+		"minio://h/b?secure=true":           "unknown option",
+		"minio://key:hidden1@h/b":           "credentials",
+		"minio://key:hidden1@h:bad/b":       "not readable",
+		"minio://h/logs--use1-az4--x-s3/p":  "use s3://logs--use1-az4--x-s3",
+		"minio://h/b?tls=%zz":               "escape",
+		"minio:key:hidden1@h/b":             "want minio://",
+		"minio://h/b?secret=hidden1":        "unknown option",
+		"minio://h/b?parts=few":             "equal or any",
+		"minio://h/b?range-copy=no1":        "true or false",
+		"minio://h/b?concurrency=1":         "want 2 to",
+		"minio://h/b?concurrency=9e9":       "want 2 to",
+		"minio://h/b?tls=perhaps&parts=few": "equal or any\ntls=perhaps", // all at once
+		"minio://h?concurrency=4":           "no bucket",
 	} {
 		_, err := ParseURL(in)
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "hidden1") {

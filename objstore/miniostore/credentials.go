@@ -13,7 +13,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/minio/minio-go/v7/pkg/s3utils"
@@ -90,11 +89,9 @@ type chain struct {
 type way struct {
 	name     string
 	provider credentials.Provider
-	timeout  time.Duration
+	metadata bool // an instance's metadata service, which answers at once or is not there
 	optional bool // it may turn out not to be there
 }
-
-func (w way) metadata() bool { return w.timeout == s3wire.MetadataTimeout }
 
 // ways lists the places that are set up, in the order of the AWS tools, with MinIO's own
 // variables after AWS's.
@@ -123,7 +120,7 @@ func (c *chain) ways() []way {
 		endpoint := strings.TrimSuffix(os.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT"), "/")
 		add(way{
 			name: "the instance's role", provider: &credentials.IAM{Client: c.client, Endpoint: endpoint},
-			timeout: s3wire.MetadataTimeout, optional: endpoint == "",
+			metadata: true, optional: endpoint == "",
 		})
 	}
 	return out
@@ -158,9 +155,9 @@ func (c *chain) RetrieveWithCredContext(cc *credentials.CredContext) (credential
 			return v, nil
 		case ctx.Err() != nil:
 			return credentials.Value{}, ctx.Err()
-		case w.optional && w.metadata() && status < http.StatusInternalServerError:
+		case w.optional && w.metadata && status < http.StatusInternalServerError:
 			detail = "none is set, and no instance's role is offered here"
-		case w.optional && !w.metadata() && (err == nil || absent(err)):
+		case w.optional && !w.metadata && (err == nil || absent(err)):
 		default:
 			return credentials.Value{}, failure(w, status, err)
 		}
@@ -177,9 +174,9 @@ func (c *chain) IsExpired() bool { return c.current == nil || c.current.IsExpire
 // ask tries one way. The context carries nothing of the call that needs the credentials:
 // their requests must not be taken for its own. status is the last answer's, 0 if none came.
 func (c *chain) ask(parent context.Context, w way) (v credentials.Value, status int, err error) {
-	timeout := w.timeout
-	if timeout == 0 {
-		timeout = s3wire.SourceTimeout
+	timeout := s3wire.SourceTimeout
+	if w.metadata {
+		timeout = s3wire.MetadataTimeout
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()

@@ -31,32 +31,20 @@ type Config struct {
 	Limits    s3wire.Limits // what the store cannot do or take
 }
 
-const usage = "want s3://BUCKET/PREFIX?region=&endpoint=&path-style="
+const keys = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+
+// form is never changed.
+var form = s3wire.URLForm{Scheme: "s3", Want: "want s3://BUCKET/PREFIX?region=&endpoint=&path-style=", Keys: keys}
 
 // ParseURL reads s3://bucket/prefix?region=&endpoint=&path-style=&ca=&parts=equal&range-copy=false&concurrency=N.
 // Credentials have no place in a URL and are refused there.
 func ParseURL(s string) (Config, error) {
-	u, err := url.Parse(s)
+	var cfg Config
+	u, err := s3wire.ParseURL(s, form, cfg.option)
 	if err != nil {
-		// The text of err repeats the URL, which may hold a password.
-		return Config{}, fmt.Errorf("store URL: not readable: %s", usage)
+		return Config{}, err
 	}
-	if u.User != nil {
-		return Config{}, fmt.Errorf("store URL: it holds credentials: put them into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
-	}
-	if u.Scheme != "s3" || u.Host == "" {
-		return Config{}, fmt.Errorf("store URL %s: %s", s3wire.Shown(s), usage)
-	}
-	cfg := Config{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/")}
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return Config{}, fmt.Errorf("store URL %s: %w", s3wire.Shown(s), err)
-	}
-	for name, values := range query {
-		if err := cfg.option(name, values[len(values)-1]); err != nil {
-			return Config{}, fmt.Errorf("store URL %s: %w", s3wire.Shown(s), err)
-		}
-	}
+	cfg.Bucket, cfg.Prefix = u.Host, strings.Trim(u.Path, "/")
 	return cfg, cfg.validate()
 }
 
@@ -81,18 +69,17 @@ func (c *Config) option(name, value string) (err error) {
 	return nil
 }
 
+// validate reports every fault.
 func (c Config) validate() error {
+	_, err := c.endpoint()
+	errs := []error{err, c.checkExpress(), c.Limits.Validate()}
 	if c.Bucket == "" {
-		return fmt.Errorf("the store's URL names no bucket: %s", usage)
+		errs = append(errs, errors.New("the store's URL names no bucket: "+form.Want))
 	}
 	if (c.AccessKey == "") != (c.SecretKey == "") {
-		return errors.New("access key and secret key come together or not at all")
+		errs = append(errs, errors.New("access key and secret key come together or not at all"))
 	}
-	if err := c.Limits.Validate(); err != nil {
-		return err
-	}
-	_, err := c.endpoint()
-	return err
+	return errors.Join(errs...)
 }
 
 // endpoint is the base URL of the store, "" for AWS.
@@ -109,7 +96,7 @@ func (c Config) endpoint() (string, error) {
 	case err != nil:
 		return "", errors.New("endpoint: not a URL: want https://HOST:PORT") // err repeats the text
 	case u.User != nil:
-		return "", errors.New("endpoint: it holds credentials: put them into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+		return "", errors.New("endpoint: it holds credentials: put them into " + keys)
 	case (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "":
 		return "", fmt.Errorf("endpoint %s: want https://HOST:PORT", s)
 	}

@@ -40,6 +40,8 @@ func TestParseURL(t *testing.T) {
 		"s3://b?parts=few":                   "equal or any",
 		"s3://b?range-copy=no1":              "true or false",
 		"s3://b?concurrency=1":               "want 2 to",
+		"s3://b?path-style=x&concurrency=1":  "want 2 to 4096\npath-style=x", // all at once
+		"s3://b--x-s3?path-style=true":       "NAME--ZONE--x-s3",
 	} {
 		_, err := ParseURL(in)
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "hidden1") {

@@ -45,7 +45,7 @@ func Open(ctx context.Context, cfg Config) (*Driver, error) {
 
 // dial makes the driver without a request to the store.
 func dial(ctx context.Context, cfg Config) (*Driver, error) {
-	if err := errors.Join(cfg.validate(), cfg.checkExpress()); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, openError(objstore.ErrInvalid, err)
 	}
 	space, err := s3wire.NewSpace(cfg.Bucket, cfg.Prefix)
