@@ -12,14 +12,11 @@ import (
 // not age (package comment).
 type Right struct {
 	key   string
-	class segment.Class
+	class segment.Class // whose buckets hold it
 }
 
 // Key that may be deleted.
 func (r Right) Key() string { return r.key }
-
-// Class whose buckets hold it.
-func (r Right) Class() segment.Class { return r.class }
 
 // KeyCondemner is the reap's verb.
 type KeyCondemner interface {

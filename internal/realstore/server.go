@@ -59,11 +59,7 @@ func Start(ctx context.Context, kind Kind, dir string) (*Server, error) {
 	return start(ctx, kind, dir, false)
 }
 
-// StartTLS is Start behind a certificate of its own, in CAFile.
-func StartTLS(ctx context.Context, kind Kind, dir string) (*Server, error) {
-	return start(ctx, kind, dir, true)
-}
-
+// start is Start; secure: behind a certificate of its own, in CAFile.
 func start(ctx context.Context, kind Kind, dir string, secure bool) (*Server, error) {
 	binary, err := Build(ctx, string(kind))
 	if err != nil {
