@@ -100,7 +100,7 @@ func TestREADMECommands(t *testing.T) {
 func TestArchitectureNamesFiles(t *testing.T) {
 	text := string(read(t, "docs/architecture.md"))
 	room := ""
-	for _, m := range regexp.MustCompile("`([a-z/]+\\.go|[a-z]+(?:/[a-z]+)*)`").FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile("`([a-z0-9/]+\\.go|[a-z0-9]+(?:/[a-z0-9]+)*)`").FindAllStringSubmatch(text, -1) {
 		name := m[1]
 		if !strings.HasSuffix(name, ".go") {
 			if info, err := os.Stat(filepath.Join(root, name)); err == nil && info.IsDir() {
@@ -113,6 +113,25 @@ func TestArchitectureNamesFiles(t *testing.T) {
 		if asRoom != nil && asPath != nil {
 			t.Errorf("docs/architecture.md names %s in %s, which does not exist", name, room)
 		}
+	}
+}
+
+// TestInvariantsNameTests: a test that docs/invariants.md names exists, or begins so.
+func TestInvariantsNameTests(t *testing.T) {
+	var all strings.Builder
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			all.Write(read(t, file))
+		}
+	}
+	named := regexp.MustCompile("`(Test[A-Za-z0-9_]+)`").FindAllStringSubmatch(string(read(t, "docs/invariants.md")), -1)
+	for _, m := range named {
+		if !strings.Contains(all.String(), "\nfunc "+m[1]) {
+			t.Errorf("docs/invariants.md names %s, which is no test", m[1])
+		}
+	}
+	if len(named) < 50 {
+		t.Errorf("only %d tests found in docs/invariants.md", len(named))
 	}
 }
 
