@@ -166,8 +166,8 @@ func TestMendLeavesWhatGoes(t *testing.T) {
 	if _, err := p.mem.Delete(t.Context(), []string{segment.SlotKey(p.chain, 2)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Mend(t.Context(), p.cat, p.b, []catalog.ChainRow{row}); err != nil {
-		t.Fatal(err)
+	if made, err := Mend(t.Context(), p.cat, p.b, []catalog.ChainRow{row}); err != nil || made != 1 {
+		t.Fatalf("%d copies made, %v", made, err)
 	}
 	p.wantCopied(3)
 }

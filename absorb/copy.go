@@ -47,7 +47,7 @@ func Copies(ctx context.Context, cat Catalog, b Bucket, key string) error {
 			continue
 		}
 		bounded, cancel := context.WithTimeout(ctx, copyPatience)
-		differs, err := copyTo(bounded, b.Set.First(), to, key)
+		_, differs, err := copyTo(bounded, b.Set.First(), to, key)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
@@ -80,21 +80,23 @@ func reportDiffers(ctx context.Context, cat Catalog, b Bucket, to *objstore.Stor
 }
 
 // copyTo makes one copy, or finds that one stands.
-func copyTo(ctx context.Context, from, to *objstore.Store, key string) (differs bool, err error) {
-	_, err = to.Head(ctx, key)
-	if err == nil {
-		return compare(ctx, from, to, key)
-	}
-	if !errors.Is(err, objstore.ErrNotFound) {
-		return false, err
-	}
+func copyTo(ctx context.Context, from, to *objstore.Store, key string) (made, differs bool, err error) {
 	// HEAD's "not found" only saves the bytes of a copy that stands: the create-once
-	// write below has the word.
-	err = stream(ctx, from, to, key)
-	if errors.Is(err, objstore.ErrExists) {
-		return compare(ctx, from, to, key)
+	// write has the word.
+	_, err = to.Head(ctx, key)
+	if errors.Is(err, objstore.ErrNotFound) {
+		if err = stream(ctx, from, to, key); err == nil {
+			return true, false, nil
+		}
+		if !errors.Is(err, objstore.ErrExists) {
+			return false, false, err
+		}
+		err = nil
 	}
-	return false, err
+	if err == nil {
+		differs, err = compare(ctx, from, to, key)
+	}
+	return false, differs, err
 }
 
 // sourceError: the bucket that is copied from failed, not the one that is copied to.

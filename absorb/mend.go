@@ -63,10 +63,13 @@ func mendBucket(ctx context.Context, cat MendCatalog, b Bucket, to *objstore.Sto
 			continue
 		}
 		// Crash here, or between two copies: the next run finds the rest.
-		if err := mendOne(ctx, cat, b, to, key); err != nil {
+		done, err := mendOne(ctx, cat, b, to, key)
+		if err != nil {
 			return made, err
 		}
-		made++
+		if done {
+			made++
+		}
 	}
 	return made, nil
 }

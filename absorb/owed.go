@@ -86,7 +86,7 @@ func (o *Owed) Pay(ctx context.Context, cat Catalog, b Bucket) error {
 			if ctx.Err() != nil {
 				return errors.Join(append(errs, context.Cause(ctx))...)
 			}
-			if err := mendOne(ctx, cat, b, to, key); err != nil {
+			if _, err := mendOne(ctx, cat, b, to, key); err != nil {
 				errs = append(errs, err)
 				break
 			}
@@ -121,19 +121,19 @@ func (o *Owed) paid(done owedCopy) {
 	}
 }
 
-// mendOne makes one copy of a slot that was absorbed without it. A slot that is not in
-// the first bucket any more was trimmed meanwhile, or is lost, which fsck tells: there is
-// nothing to copy.
-func mendOne(ctx context.Context, cat Catalog, b Bucket, to *objstore.Store, key string) error {
-	differs, err := copyTo(ctx, b.Set.First(), to, key)
+// mendOne makes one copy of a slot that was absorbed without it, unless it stands. A slot
+// that is not in the first bucket any more was trimmed meanwhile, or is lost, which fsck
+// tells: there is nothing to copy.
+func mendOne(ctx context.Context, cat Catalog, b Bucket, to *objstore.Store, key string) (made bool, err error) {
+	made, differs, err := copyTo(ctx, b.Set.First(), to, key)
 	var source *sourceError
 	switch {
 	case errors.As(err, &source) && errors.Is(err, objstore.ErrNotFound):
-		return nil
+		return false, nil
 	case err != nil:
-		return fmt.Errorf("copy %s to %s: %w", key, to.Name(), err)
+		return false, fmt.Errorf("copy %s to %s: %w", key, to.Name(), err)
 	case differs:
-		return reportDiffers(ctx, cat, b, to, key)
+		return false, reportDiffers(ctx, cat, b, to, key)
 	}
-	return nil
+	return made, nil
 }

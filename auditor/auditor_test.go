@@ -372,6 +372,23 @@ func TestAbsorbCheckAfterTheLeaseEnds(t *testing.T) {
 	x.MustBeClean()
 }
 
+// A bucket of the set that missed a slot gets its copy, and the auditor says so.
+func TestAbsorbCheckMakesCopies(t *testing.T) {
+	x := newTier(t)
+	x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400})
+	second := memstore.New(memstore.Options{Clock: x.Clock.Now})
+	a, err := auditor.New(auditor.Deps{
+		ID: "a", Catalog: x.DB, Classes: objstore.Classes{string(segment.ClassStandard): {x.Store, x.Open(second)}},
+		Settler: x.Settler(x.Store, x.DB), Logger: audittest.Logger(), Clock: x.Clock.Now, Wait: x.Clock.Wait,
+	}, auditor.Config{Concurrency: 1, Duties: []string{string(catalog.DutyAbsorbCheck)}})
+	x.Must(err)
+	if sum := once(x, a); sum.Duties[string(catalog.DutyAbsorbCheck)].Outcomes["copies made"] != 1 || len(second.Keys()) != 1 {
+		t.Fatalf("%v in the second bucket: %+v", second.Keys(), sum.Duties)
+	}
+	x.RunDry()
+	x.MustBeClean()
+}
+
 // Run keeps every duty going until its ctx ends, and leaves no goroutine behind.
 func TestRunWorksUntilItsContextEnds(t *testing.T) {
 	ignore := goleak.IgnoreCurrent()

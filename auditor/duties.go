@@ -23,6 +23,7 @@ func (a *Auditor) runAbsorb(ctx context.Context) (int, error) {
 	}
 	a.ledger.count(string(catalog.DutyAbsorbCheck), "absorbed", r.Absorbed)
 	a.ledger.count(string(catalog.DutyAbsorbCheck), "voided", r.Voided)
+	a.ledger.count(string(catalog.DutyAbsorbCheck), "copies made", r.Copied)
 	return r.Absorbed + r.Voided, err
 }
 
