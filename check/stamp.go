@@ -42,9 +42,13 @@ func Verify(ctx context.Context, cat StampCatalog, classes objstore.Classes) err
 	if err != nil {
 		return err
 	}
-	return eachBucket(classes, func(class string, store *objstore.Store) error {
+	err = eachBucket(classes, func(class string, store *objstore.Store) error {
 		return verifyStamp(ctx, store, settings.Deployment, class)
 	})
+	if err != nil {
+		return err
+	}
+	return ordered(ctx, cat, classes)
 }
 
 func verifyStamp(ctx context.Context, store *objstore.Store, deployment segment.UUID, class string) error {
@@ -74,6 +78,9 @@ func Ensure(ctx context.Context, cat StampCatalog, classes objstore.Classes) (se
 	err = eachBucket(classes, func(class string, store *objstore.Store) error {
 		return ensureStamp(ctx, cat, store, segment.Stamp{Deployment: settings.Deployment, Class: segment.Class(class)})
 	})
+	if err == nil {
+		err = ordered(ctx, cat, classes)
+	}
 	return settings.Deployment, err
 }
 

@@ -253,8 +253,12 @@ func openClass(ctx context.Context, t *tier, spec classSpec, m mode) error {
 		if err != nil {
 			return errors.Join(err, driver.Close())
 		}
-		t.classes[spec.class] = append(t.classes[spec.class], store)
 		t.closers = append(t.closers, store.Close)
+		// A copy in the bucket itself is none, and nothing would ever say so.
+		if slices.ContainsFunc(t.classes[spec.class], func(s *objstore.Store) bool { return s.Name() == store.Name() }) {
+			return usage("--store %s: %s is given twice; give another bucket for the copies, or none", spec.class, store.Name())
+		}
+		t.classes[spec.class] = append(t.classes[spec.class], store)
 	}
 	return nil
 }

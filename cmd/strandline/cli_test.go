@@ -137,6 +137,7 @@ func TestUsageErrors(t *testing.T) {
 		"two args":           {[]string{"cat", "s", "t"}, "accepts 1 arg"},
 		"store without url":  {[]string{"cat", "s", "--store", "file:///x", "--catalog", "sqlite:///x"}, "CLASS=URL"},
 		"strange store":      {[]string{"up", "--dir", dir, "--store", "standard=ftp://x"}, "file, minio or s3"},
+		"a bucket twice":     {[]string{"up", "--dir", dir + "/twice", "--store", "standard=file://" + dir + "/b,file://" + dir + "/c/../b"}, "given twice"},
 		"strange catalog":    {[]string{"up", "--dir", dir, "--catalog", "mysql://x"}, "sqlite:///"},
 		"inspect nothing":    {[]string{"inspect", "nosuchfile"}, "neither a file"},
 		"unknown duty":       {[]string{"auditor", "--dir", dir, "--duty", "dance"}, "dance"},
