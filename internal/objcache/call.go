@@ -111,15 +111,7 @@ func (d *Driver) post(ctx context.Context, in *instance, path string, keys []str
 		return c.sent, err
 	}
 	if err := json.NewDecoder(c.Body).Decode(out); err != nil {
-		return true, fmt.Errorf("the instance's answer: %w", noEOF(err))
+		return true, fmt.Errorf("the instance's answer: %w", wire.NoEOF(err))
 	}
 	return true, nil
-}
-
-// noEOF keeps an answer that was cut from looking like the end of a loop.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

@@ -90,9 +90,12 @@ func (c Config) Validate() error {
 		}
 		seen[addr] = true
 	}
-	for _, d := range []time.Duration{c.ConnectTimeout, c.AnswerTimeout, c.DeleteTimeout, c.Rest} {
-		if d < 0 {
-			errs = append(errs, fmt.Errorf("object cache: a time of %v: give a positive one", d))
+	for _, t := range []struct {
+		name string
+		d    time.Duration
+	}{{"connect timeout", c.ConnectTimeout}, {"answer timeout", c.AnswerTimeout}, {"delete timeout", c.DeleteTimeout}, {"rest", c.Rest}} {
+		if t.d < 0 {
+			errs = append(errs, fmt.Errorf("object cache: %s of %v: give a positive one", t.name, t.d))
 		}
 	}
 	if c.QueueKeys < 0 {

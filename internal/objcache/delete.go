@@ -12,12 +12,11 @@ import (
 
 // fate is what became of one key.
 type fate struct {
-	key    string
-	in     *instance // nil: not cacheable
-	err    error
-	done   bool // an instance reported it as gone
-	asked  bool // an instance may have deleted it
-	direct bool // deleted without its instance
+	key   string
+	in    *instance // nil: not cacheable
+	err   error
+	done  bool // an instance reported it as gone
+	asked bool // an instance may have deleted it
 }
 
 // Delete implements objstore.Driver. Keys go to their instances, which forget them and
@@ -46,7 +45,7 @@ func (d *Driver) Delete(ctx context.Context, keys []string) ([]objstore.DeleteRe
 		}
 	}
 	calls.Wait()
-	if err := d.rest(ctx, fates); err != nil {
+	if err := d.direct(ctx, fates); err != nil {
 		return nil, err
 	}
 	out := make([]objstore.DeleteResult, len(keys))
@@ -104,9 +103,9 @@ func exact(set []*fate, fates []wire.Fate) error {
 	return nil
 }
 
-// rest deletes directly what no instance reported as gone. Its error is for a call that
+// direct deletes at the store what no instance reported as gone. Its error is for a call that
 // failed as a whole, which it did only if no key was settled before.
-func (d *Driver) rest(ctx context.Context, fates []fate) error {
+func (d *Driver) direct(ctx context.Context, fates []fate) error {
 	var keys []string
 	var open []*fate
 	settled := false
@@ -150,10 +149,10 @@ func resultOf(results []objstore.DeleteResult, i int, key string) error {
 }
 
 // weigh joins what the instance left open with what the store said.
-func weigh(f *fate, direct error) error {
-	if direct == nil || !f.asked || errors.Is(direct, objstore.ErrAmbiguous) {
-		return direct
+func weigh(f *fate, store error) error {
+	if store == nil || !f.asked || errors.Is(store, objstore.ErrAmbiguous) {
+		return store
 	}
 	return &objstore.Error{Op: "delete", Key: f.key, Kind: objstore.ErrAmbiguous, Err: fmt.Errorf(
-		"its instance of the object cache may have deleted it (%w), the store refused (%w): delete it again", f.err, direct)}
+		"its instance of the object cache may have deleted it (%w), the store refused (%w): delete it again", f.err, store)}
 }

@@ -113,13 +113,13 @@ func (r *Reader) Read(p []byte) (int, error) {
 func (r *Reader) frame(p []byte) error {
 	var head [frameHeader]byte
 	if _, err := io.ReadFull(r.R, head[:]); err != nil {
-		return fmt.Errorf("%w at byte %d: %w", ErrFrame, r.Off, noEOF(err))
+		return fmt.Errorf("%w at byte %d: %w", ErrFrame, r.Off, NoEOF(err))
 	}
 	if n := binary.LittleEndian.Uint32(head[:]); int64(n) != int64(len(p)) {
 		return fmt.Errorf("%w at byte %d: %d bytes, not %d", ErrFrame, r.Off, n, len(p))
 	}
 	if _, err := io.ReadFull(r.R, p); err != nil {
-		return fmt.Errorf("%w at byte %d: %w", ErrFrame, r.Off, noEOF(err))
+		return fmt.Errorf("%w at byte %d: %w", ErrFrame, r.Off, NoEOF(err))
 	}
 	if want, got := binary.LittleEndian.Uint32(head[4:]), frameCRC(r.Seed, r.Off, p); want != got {
 		return fmt.Errorf("%w at byte %d: checksum %08x, the bytes have %08x", ErrFrame, r.Off, want, got)
@@ -127,8 +127,8 @@ func (r *Reader) frame(p []byte) error {
 	return nil
 }
 
-// noEOF keeps a body that was cut from looking like one that is over.
-func noEOF(err error) error {
+// NoEOF keeps an answer that was cut from looking like one that is over.
+func NoEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
