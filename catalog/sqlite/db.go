@@ -178,6 +178,9 @@ func (d *DB) explainReadOnly(err error) error {
 	if !d.opt.ReadOnly || !errors.Is(err, catalog.ErrUnavailable) && !errors.Is(err, catalog.ErrReadOnly) {
 		return err
 	}
+	if ctxErr(err) {
+		return err // the caller's doing, not the file's
+	}
 	return fmt.Errorf("%w: reading %s needs a -shm file beside it, and this user may not write in that directory: run as one who may, or read a copy (%s)",
 		catalog.ErrUnavailable, d.opt.Path, err.Error())
 }

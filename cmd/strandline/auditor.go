@@ -117,7 +117,11 @@ func (a *app) auditorCommand() *cobra.Command {
 			}
 			p.on(&b, log, f.config.DryRun)
 			b.cache.log = log
-			t, err := b.open(cmd.Context(), modeWrite)
+			open := func(ctx context.Context) (*tier, error) { return b.open(ctx, modeWrite) }
+			if !once {
+				open = whenFounded(open, log)
+			}
+			t, err := open(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -39,8 +39,8 @@ func (b *backendFlags) register(f *pflag.FlagSet) {
 }
 
 // storeURLs is what --store takes, for help texts and errors.
-const storeURLs = "file:///dir, minio://host:port/bucket/prefix?tls=, s3://bucket/prefix?region=&endpoint=&path-style=; " +
-	"both S3 kinds also take ca=FILE, and what the store cannot do: parts=equal, range-copy=false, concurrency=N"
+const storeURLs = "file:///dir, minio://host:port/bucket/prefix?tls=, s3://bucket/prefix?region=&endpoint=; " +
+	"s3 also takes path-style=, both S3 kinds ca=FILE, and what the store cannot do: parts=equal, range-copy=false, concurrency=N"
 
 // mode is how a tier is opened.
 type mode int

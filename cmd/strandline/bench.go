@@ -78,7 +78,7 @@ func (a *app) benchStore(ctx context.Context, s storeBench) (err error) {
 			err = errors.Join(err, b.Close())
 		}
 	}()
-	bar := a.progress(-1, "")
+	bar := a.progressOf(-1, "")
 	o.Progress = func(done, total int, now string) { showMeasurement(bar, done, total, now) }
 	report, err := storebench.Run(ctx, store, o)
 	if berr := bar.Finish(); err == nil && berr != nil {

@@ -181,5 +181,5 @@ func checkPlace(ctx context.Context, t *tier, stream string, p place) error {
 
 // noSuchStream is what the catalog's "not found" means to whoever named a stream.
 func noSuchStream(name string) error {
-	return fmt.Errorf("%q: no such stream; see strandline streams", name)
+	return fmt.Errorf("%q: no such stream; rows just appended show once their segment is published, or at once with append --ack shared; see strandline streams", name)
 }

@@ -110,7 +110,7 @@ func (a *app) examine(ctx context.Context, class, raw string, accept bool) (*exa
 	if err != nil {
 		return nil, err
 	}
-	bar := a.progress(-1, "checks")
+	bar := a.progressOf(-1, "checks")
 	report, err := doctor.Run(ctx, d, doctor.Options{
 		Prefix: segment.DoctorPrefix, AcceptVersioned: accept,
 		Progress: func(_, _ int, check string) { bar.Describe(check); _ = bar.Add(1) }, // a bar that cannot be drawn is no reason to stop

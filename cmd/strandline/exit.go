@@ -75,6 +75,24 @@ var byKind = []struct {
 	{context.DeadlineExceeded, exitUnavailable},
 }
 
+// interrupted says in one way what a signal cut short. Stores and catalogs call a
+// cancelled call unavailable, which would send people looking at them. What has more to
+// say (rows stay unpublished, a change may have been made) stays as it is.
+func interrupted(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || exitCode(err) != exitUnavailable || errors.Is(err, localtier.ErrUnpublished) || ambiguous(err) {
+		return err
+	}
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return &exitError{code: exitFailed, err: fmt.Errorf("interrupted before it was done: %w", context.Cause(ctx))}
+}
+
+// ambiguous says that something may have happened: whoever reads it has to look.
+func ambiguous(err error) bool {
+	return errors.Is(err, objstore.ErrAmbiguous) || errors.Is(err, catalog.ErrAmbiguous)
+}
+
 func exitCode(err error) int {
 	var e *exitError
 	if errors.As(err, &e) {

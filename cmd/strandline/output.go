@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -38,15 +39,31 @@ func table(w io.Writer, rows [][]string) error {
 	return tw.Flush()
 }
 
-// progress is a bar on a terminal and nothing elsewhere. total < 0: unknown.
+// progress is a bar of bytes on a terminal and nothing elsewhere. total < 0: unknown.
 func (a *app) progress(total int64, what string) *progressbar.ProgressBar {
+	return a.progressOf(total, what, progressbar.OptionShowBytes(true))
+}
+
+// progressOf is one whose steps are not bytes, unless an option says so.
+func (a *app) progressOf(total int64, what string, more ...progressbar.Option) *progressbar.ProgressBar {
+	to := a.err
 	if !isTerminal(a.err) || a.json {
-		return progressbar.NewOptions64(total, progressbar.OptionSetWriter(io.Discard))
+		to = io.Discard
 	}
-	return progressbar.NewOptions64(total,
-		progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowBytes(true), progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionClearOnFinish(), progressbar.OptionSpinnerType(14))
+	return progressbar.NewOptions64(total, append([]progressbar.Option{
+		progressbar.OptionSetWriter(to), progressbar.OptionSetDescription(what),
+		progressbar.OptionThrottle(100 * time.Millisecond),
+		progressbar.OptionClearOnFinish(), progressbar.OptionSpinnerType(14),
+	}, more...)...)
+}
+
+// sayListening tells where a server listens, and that it is ready.
+func (a *app) sayListening(addr net.Addr) {
+	if a.json {
+		fmt.Fprintf(a.out, "{\"listening\":\"http://%s\"}\n", addr)
+		return
+	}
+	fmt.Fprintf(a.out, "listening on http://%s\n", addr)
 }
 
 func bytesText(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }

@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	err := root.ExecuteContext(ctx)
+	err := interrupted(ctx, root.ExecuteContext(ctx))
 	if err == nil {
 		return exitOK
 	}
@@ -55,9 +55,11 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Version:           buildVersion(),
 		Args:              usageArgs(cobra.NoArgs),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetUsageTemplate(wrappedFlags(root.UsageTemplate(), helpWidth(a.out)))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w; see %s --help", err, cmd.CommandPath())
 	})
@@ -106,7 +108,7 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := "STRANDLINE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		value, ok := os.LookupEnv(name)
-		if !ok || f.Changed || f.Name == "help" {
+		if !ok || f.Changed || f.Name == "help" || f.Name == "version" {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {

@@ -78,7 +78,7 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 		return errors.Join(fmt.Errorf("serve HTTP: %w; give another --http", err), s.now.Load().writer.Close(ctx))
 	}
 	server := httpapi.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.now.Load().routes.ServeHTTP(w, r) }), s.log)
-	fmt.Fprintf(s.out, "listening on http://%s\n", listener.Addr())
+	s.sayListening(listener.Addr())
 	return s.serve(ctx, server, listener, append(parts, func(ctx context.Context) error { return s.epochs(ctx, top.Epoch, address) }))
 }
 

@@ -154,6 +154,8 @@ func (a *app) printStatus(st *statusOut) error {
 		lease := "ended"
 		if c.Closed {
 			lease = "closed"
+		} else if c.Term == 0 {
+			lease = "none yet"
 		} else if left := c.LeaseEnd.Sub(st.Time); left > 0 {
 			lease = left.Round(time.Second).String()
 		}

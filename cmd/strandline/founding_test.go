@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestAuditorWaitsForItsDeployment: it may be started before the first writer.
+func TestAuditorWaitsForItsDeployment(t *testing.T) {
+	dir := t.TempDir() + "/data"
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var out bytes.Buffer
+	errs, done := &lockedBuffer{}, make(chan int, 1)
+	go func() {
+		done <- run(ctx, []string{"auditor", "--dir", dir}, streams{in: strings.NewReader(""), out: &out, err: errs})
+	}()
+	until := func(text string) {
+		t.Helper()
+		for range 200 {
+			if strings.Contains(errs.String(), text) {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Fatalf("it never says %q: %s", text, errs)
+	}
+	until("waiting for a writer to found it")
+	startUp(t, dir)
+	until("the store does what is relied on")
+	stop()
+	if code := <-done; code != exitOK {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	cli(t, "", "auditor", "--once", "--dir", t.TempDir()).want(t, exitFailed, "no deployment here") // at once
+}
+
+// TestInterruptedIsNotUnavailable: a signal is not the store's fault.
+func TestInterruptedIsNotUnavailable(t *testing.T) {
+	dir := t.TempDir()
+	up := startUp(t, dir)
+	cli(t, "a\n", "append", "s", "--ack", "shared", "--server", up.url).want(t, exitOK)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"cat", "s"}, {"scan", "0"}, {"status"}, {"fsck"}, {"streams"}} {
+		var out, errs bytes.Buffer
+		code := run(ctx, append(args, "--dir", dir), streams{in: strings.NewReader(""), out: &out, err: &errs})
+		if code != exitFailed || strings.Contains(errs.String(), "-shm") || !strings.Contains(errs.String(), "interrupted before it was done") {
+			t.Errorf("%s: exit %d: %s", args[0], code, &errs)
+		}
+	}
+	said := cli(t, "", "cat", "nothing", "--dir", dir)
+	said.want(t, exitFailed, "no such stream", "--ack shared")
+}
+
+// TestNoLeaseYet: a chain that nobody ever had has no lease that ended.
+func TestNoLeaseYet(t *testing.T) {
+	dir := t.TempDir()
+	startUp(t, dir).end(t)
+	cli(t, "", "topology", "set", "--dir", dir, "--shards", "5").want(t, exitOK, "5")
+	cli(t, "", "status", "--dir", dir).want(t, exitOK, "none yet")
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestHelpFits: what a flag does is wrapped, in every command's help.
+func TestHelpFits(t *testing.T) {
+	for _, command := range []string{"up", "writer", "cat", "bench store", "cache"} {
+		said := cli(t, "", append(strings.Fields(command), "--help")...)
+		said.want(t, exitOK, "--store")
+		_, flags, _ := strings.Cut(said.out, "Flags:")
+		for line := range strings.Lines(flags) {
+			if len([]rune(line)) > plainWidth+1 {
+				t.Errorf("%s: %d wide: %s", command, len([]rune(line)), line)
+			}
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Setenv("STRANDLINE_VERSION", "an image's tag") // is no flag's value
+	cli(t, "", "--version").want(t, exitOK, "strandline version ", "go1.")
+	cli(t, "", "streams", "--dir", t.TempDir()).want(t, exitFailed, "no deployment")
+}
