@@ -10,18 +10,18 @@ import (
 )
 
 // create publishes "k" by one PUT or by an upload, and returns how the upload ended.
-func create(t *testing.T, s *objstore.Store, op objstore.Op) (err error, done int) {
+func create(t *testing.T, s *objstore.Store, op objstore.Op) (done int, err error) {
 	t.Helper()
 	if op == objstore.OpPut {
 		_, err := s.PutOnce(t.Context(), "k", numbers(250), nil)
-		return err, 0
+		return 0, err
 	}
 	w := s.NewWriter(t.Context(), "k", objstore.UploadOptions{OnDone: func(string) { done++ }})
 	if _, err := w.Write(numbers(250)); err != nil {
 		t.Fatal(err)
 	}
 	_, err = w.Commit()
-	return err, done
+	return done, err
 }
 
 var publishing = []objstore.Op{objstore.OpPut, objstore.OpComplete}
@@ -38,7 +38,7 @@ func TestAppliedWhateverTheAnswer(t *testing.T) {
 			t.Run(string(op)+"/"+said.Error(), func(t *testing.T) {
 				m := mem(t, memstore.Options{})
 				d := faultstore.Wrap(m, script(op, faultstore.Fault{Kind: faultstore.AnswerLost, Err: said}))
-				err, done := create(t, newStore(t, d), op)
+				done, err := create(t, newStore(t, d), op)
 				if err != nil || d.Hits() != 1 {
 					t.Fatalf("own write, after %d faults: %v", d.Hits(), err)
 				}
@@ -70,7 +70,7 @@ func TestLostWhateverTheAnswer(t *testing.T) {
 					faults = append(faults, faultstore.Fault{Kind: faultstore.AnswerLost, Err: said})
 				}
 				s := newStore(t, faultstore.Wrap(m, script(op, faults...)))
-				err, done := create(t, s, op)
+				done, err := create(t, s, op)
 				if !errors.Is(err, objstore.ErrExists) || errors.Is(err, objstore.ErrAmbiguous) {
 					t.Errorf("%s, R2 %v, after %v: %v", op, r2, said, err)
 				}
@@ -91,14 +91,14 @@ func TestGoneUpload(t *testing.T) {
 	gone := faultstore.Fault{Kind: faultstore.NotApplied, Err: objstore.ErrNotFound}
 	m := mem(t, memstore.Options{})
 	s := newStore(t, faultstore.Wrap(m, script(objstore.OpComplete, gone)))
-	err, _ := create(t, s, objstore.OpComplete)
+	_, err := create(t, s, objstore.OpComplete)
 	wantKind(t, err, objstore.ErrNotFound)
 	if errors.Is(err, objstore.ErrAmbiguous) {
 		t.Errorf("got %v", err)
 	}
 
 	s = newStore(t, faultstore.Wrap(m, script(objstore.OpComplete, timedOut, gone)))
-	err, done := create(t, s, objstore.OpComplete)
+	done, err := create(t, s, objstore.OpComplete)
 	wantKind(t, err, objstore.ErrAmbiguous)
 	if errors.Is(err, objstore.ErrNotFound) || done != 0 {
 		t.Errorf("ended %d times: %v", done, err)
@@ -113,21 +113,21 @@ func TestGoneUpload(t *testing.T) {
 func TestConflicts(t *testing.T) {
 	m := mem(t, memstore.Options{})
 	s := newStore(t, faultstore.Wrap(m, script(objstore.OpPut, conflict, conflict, conflict, conflict)))
-	if err, _ := create(t, s, objstore.OpPut); err != nil {
+	if _, err := create(t, s, objstore.OpPut); err != nil {
 		t.Errorf("four conflicts are to be withstood: %v", err)
 	}
 	m = mem(t, memstore.Options{})
 	s = newStore(t, faultstore.Wrap(m, script(objstore.OpPut, conflict, conflict, conflict, conflict, conflict)))
-	err, _ := create(t, s, objstore.OpPut)
+	_, err := create(t, s, objstore.OpPut)
 	wantKind(t, err, objstore.ErrConflict)
 	s = newStore(t, faultstore.Wrap(m, script(objstore.OpComplete, timedOut, conflict)))
-	err, done := create(t, s, objstore.OpComplete)
+	done, err := create(t, s, objstore.OpComplete)
 	wantKind(t, err, objstore.ErrAmbiguous) // the first may yet land
 	if done != 0 {
 		t.Error("an upload whose outcome is open was given up")
 	}
 	s = newStore(t, faultstore.Wrap(mem(t, memstore.Options{}), script(objstore.OpComplete, conflict)))
-	err, done = create(t, s, objstore.OpComplete)
+	done, err = create(t, s, objstore.OpComplete)
 	wantKind(t, err, objstore.ErrConflict)
 	if done != 1 || s.Counters().Requests[objstore.OpComplete] != 1 {
 		t.Errorf("ended %d times after %d completes", done, s.Counters().Requests[objstore.OpComplete])
@@ -141,7 +141,7 @@ func TestSameBytesAreNotMine(t *testing.T) {
 		m := mem(t, memstore.Options{})
 		put(t, m, "k", numbers(250))
 		s := newStore(t, faultstore.Wrap(m, script(op, timedOut)))
-		err, _ := create(t, s, op)
+		_, err := create(t, s, op)
 		wantKind(t, err, objstore.ErrExists)
 	}
 }

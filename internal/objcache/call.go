@@ -61,7 +61,7 @@ func (d *Driver) do(ctx context.Context, req *http.Request, idle time.Duration) 
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { c.sent = true }})
 	req.Header.Set(wire.HeaderBucket, d.cfg.Bucket)
 	// Not through a Client: no redirects, no cookies.
-	resp, err := d.transport.RoundTrip(req.WithContext(ctx))
+	resp, err := d.transport.RoundTrip(req.WithContext(ctx)) //nolint:bodyclose // call.close does
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause

@@ -71,12 +71,11 @@ func (d *Driver) through(ctx context.Context, in *instance, group []*fate) {
 		d.judge(ctx, in, err)
 		var refused *refusal
 		for i, f := range set {
-			switch {
-			case err == nil:
+			if err == nil {
 				f.err = answer.Fates[i].Err()
 				f.done = f.err == nil
 				f.asked = errors.Is(f.err, objstore.ErrAmbiguous)
-			default:
+			} else {
 				f.err = &objstore.Error{Op: "delete", Key: f.key, Kind: objstore.ErrUnavailable, Err: fmt.Errorf("object cache %s: %w", in.addr, err)}
 				f.asked = sent && !errors.As(err, &refused) // a refusal deletes nothing
 			}

@@ -118,7 +118,6 @@ type rig struct {
 	direct *counted // the client's own way
 	nodes  []*node
 	driver *objcache.Driver
-	clock  atomic.Int64
 }
 
 func newRig(t *testing.T, instances int, change func(*objcache.Config)) *rig {

@@ -51,8 +51,11 @@ func (s *session) dropUploads(ctx context.Context) (done bool) {
 	}
 	for _, u := range s.d.openUploads() {
 		// Twice: a part that lands during the first abort may stay on some stores.
-		if s.d.Abort(ctx, u.Key, u.ID) != nil || s.d.Abort(ctx, u.Key, u.ID) != nil {
-			done = false
+		for range 2 {
+			if s.d.Abort(ctx, u.Key, u.ID) != nil {
+				done = false
+				break
+			}
 		}
 	}
 	return done

@@ -89,7 +89,7 @@ func (f FlipBody) strike(x *exchange) {
 		x.sever()
 		return
 	}
-	resp, body, err := x.apply(held)
+	resp, body, err := x.apply(held) //nolint:bodyclose // apply did
 	if err != nil {
 		x.sever()
 		return

@@ -198,7 +198,7 @@ var kinds = []error{
 func only(t *testing.T, what string, err, kind error) {
 	t.Helper()
 	for _, k := range kinds {
-		if errors.Is(err, k) != (k == kind) {
+		if errors.Is(err, k) != (k == kind) { //nolint:errorlint // the kinds themselves
 			t.Errorf("%s: got %v, want only %q", what, err, kind)
 			return
 		}

@@ -56,7 +56,7 @@ func (f *ApplyLate) Release() ([]Landed, error) {
 	f.mu.Unlock()
 	out := make([]Landed, len(held))
 	for i, l := range held {
-		resp, _, err := l.x.apply(l.body)
+		resp, _, err := l.x.apply(l.body) //nolint:bodyclose // apply did
 		if err != nil {
 			return out[:i], fmt.Errorf("a late %s of %s: %w", l.x.call.Op, l.x.call.Key, err)
 		}

@@ -4,6 +4,7 @@ package faultproxy
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestLateAfterCompetitor(t *testing.T) {
 				}
 			})
 			want := m.lost
-			if m.lost == objstore.ErrPrecondition {
+			if errors.Is(m.lost, objstore.ErrPrecondition) {
 				want = objstore.ErrAmbiguous // it may have stood before the competitor's
 			}
 			only(t, m.name, m.do(t.Context(), s, key, known, m.body(1)), want)
@@ -112,7 +113,7 @@ func TestAllLate(t *testing.T) {
 				c.release(t, late, objstore.DefaultAttempts)
 				c.holds(t, key, want)
 				c.proxy.Clear()
-				if m.lost == objstore.ErrExists {
+				if errors.Is(m.lost, objstore.ErrExists) {
 					only(t, "a create after it", m.do(t.Context(), c.store(t, nil), key, known, m.body(3)), objstore.ErrExists)
 				} else {
 					only(t, "a replace after it", m.do(t.Context(), c.store(t, nil), key, known, m.body(3)), objstore.ErrPrecondition)

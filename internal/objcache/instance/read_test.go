@@ -23,8 +23,12 @@ func TestRangesEqualTheStores(t *testing.T) {
 	}{{"seg/tiny", 7}, {"seg/block", mib}, {"seg/over", mib + 1}, {"seg/large", 4*mib + 333}} {
 		x.put(o.key, int(o.size))
 		for _, r := range []objstore.Range{
-			objstore.Whole, {}, span(0, 1), span(o.size-1, 1), span(o.size/2, o.size), span(o.size/3, 3*mib), objstore.Suffix(5), objstore.Suffix(o.size),
-			objstore.Suffix(1 << 40), objstore.Suffix(mib), {Offset: o.size / 2, Length: -1}, span(0, 1<<62),
+			objstore.Whole,
+			{},
+			span(0, 1), span(o.size-1, 1), span(o.size/2, o.size), span(o.size/3, 3*mib), objstore.Suffix(5), objstore.Suffix(o.size),
+			objstore.Suffix(1 << 40), objstore.Suffix(mib),
+			{Offset: o.size / 2, Length: -1},
+			span(0, 1<<62),
 		} {
 			x.same(o.key, r)
 			x.ok(x.cache.Evict(testBucket, []string{o.key})) // next: cold

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,12 +29,15 @@ const (
 // MaxKeys of one delete or evict: what stores take in one call.
 const MaxKeys = 1000
 
-// Bucket names a bucket to an instance: by the stamp that stands in it, since each
-// process may reach it by another URL. Buckets of one set share a stamp; there the
-// store's name is part of the identity, and has to be the same everywhere.
-func Bucket(deployment, class, name string, alone bool) string {
-	id := deployment + "/" + class
-	if !alone {
+// Bucket names a bucket to an instance: by the stamp that stands in it and when that was
+// put there, since each process may reach it by another URL. A copy of a deployment has the
+// stamp, too, but put there later: its deletes must not come to the original's objects.
+//
+// Buckets of one set share a stamp, and a copied directory keeps its times; there the store's
+// name is part of the identity, and has to be the same everywhere.
+func Bucket(deployment, class string, stamped time.Time, name string, alone bool) string {
+	id := deployment + "/" + class + "/" + strconv.FormatInt(stamped.Unix(), 10) // drivers agree on seconds
+	if !alone || strings.HasPrefix(name, "file:") {
 		id += "/" + name
 	}
 	return id

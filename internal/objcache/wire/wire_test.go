@@ -131,10 +131,17 @@ func TestFates(t *testing.T) {
 }
 
 func TestBucket(t *testing.T) {
-	if a, b := Bucket("d", "express", "s3://a", true), Bucket("d", "express", "s3://b", true); a != b {
+	at := time.Unix(1000, 0)
+	if a, b := Bucket("d", "express", at, "s3://a", true), Bucket("d", "express", at.Add(time.Millisecond), "s3://b", true); a != b {
 		t.Error("one bucket by two URLs is one")
 	}
-	if a, b := Bucket("d", "express", "s3://a", false), Bucket("d", "express", "s3://b", false); a == b {
+	if a, b := Bucket("d", "express", at, "s3://a", false), Bucket("d", "express", at, "s3://b", false); a == b {
 		t.Error("two buckets of a set are two")
+	}
+	if a, b := Bucket("d", "express", at, "s3://a", true), Bucket("d", "express", at.Add(time.Hour), "s3://a", true); a == b {
+		t.Error("a bucket and its copy are two")
+	}
+	if a, b := Bucket("d", "express", at, "file:///a", true), Bucket("d", "express", at, "file:///b", true); a == b {
+		t.Error("a directory and its copy are two")
 	}
 }

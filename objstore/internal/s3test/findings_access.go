@@ -83,7 +83,7 @@ func (l *lab) skewed() string {
 	if err != nil {
 		return err.Error()
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // only read from
 	var refused struct{ Code string }
 	if err := xml.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&refused); err != nil {
 		return err.Error()
