@@ -22,11 +22,14 @@ const (
 	IsNamed    Outcome = "named"           // a ref or a reap-check owns the object
 	NoIntent   Outcome = "no intent"
 	TooYoung   Outcome = "too young"   // left due when its age and deadline allow
+	ArmedSince Outcome = "armed since" // announced again during the run; left due as that says
 	WouldJudge Outcome = "would judge" // dry run
 )
 
 // Kept says whether the outcome leaves an object where it is.
-func (o Outcome) Kept() bool { return o == IsNamed || o == TooYoung || o == WouldJudge }
+func (o Outcome) Kept() bool {
+	return o == IsNamed || o == TooYoung || o == ArmedSince || o == WouldJudge
+}
 
 // Catalog is what the judge needs of the catalog.
 type Catalog interface {
@@ -77,6 +80,10 @@ func (j *Judge) RunOnce(ctx context.Context, m catalog.Marker) (Report, error) {
 		return j.lastLook(ctx, m, intent)
 	}
 	right, verdict, intent, err := CondemnIntent(ctx, j.cat, m.MarkerRef)
+	if errors.Is(err, catalog.ErrConflict) {
+		// A retry of its job was sooner: nothing is wrong, and it has an age of its own.
+		return Report{Outcome: ArmedSince}, j.cat.Postpone(ctx, m.MarkerRef, 0, "") // ends our lease on it
+	}
 	if err != nil {
 		return Report{}, fmt.Errorf("condemn %s: %w", m.ID, err)
 	}

@@ -362,3 +362,23 @@ func TestSweepLastLookEveryCallFails(t *testing.T) {
 		}
 	})
 }
+
+// A job announces its key again after the judge took the marker, and before it judges.
+func TestAnnouncedAgainDuringTheRun(t *testing.T) {
+	x := newTier(t)
+	job(x, key, time.Minute)
+	x.Clock.Advance(audittest.OrphanGrace)
+	ms := x.Take(catalog.DutyOrphan)
+	if len(ms) != 1 {
+		t.Fatalf("%d orphan markers are due, want 1", len(ms))
+	}
+	job(x, key, time.Minute)
+	rep, err := judge(x).RunOnce(t.Context(), ms[0])
+	if err != nil || rep.Outcome != orphan.ArmedSince || !rep.Outcome.Kept() {
+		t.Fatalf("%+v, %v, want %q: no failure", rep, err, orphan.ArmedSince)
+	}
+	x.Clock.Advance(audittest.OrphanGrace)
+	if rep, err = one(x, judge(x)); err != nil || rep.Outcome != orphan.Judged {
+		t.Fatalf("%+v, %v, want it judged at its new age: the lease of the first run is over", rep, err)
+	}
+}
