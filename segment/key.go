@@ -22,8 +22,9 @@ const (
 	ObjPrefix      = "obj/"
 	PackPrefix     = "pack/"
 
-	// DoctorPrefix is what the throw-away keys of `strandline doctor` begin with. A run's
-	// keys go with its end; what a killed run left is removed by a later one.
+	// DoctorPrefix is what the throw-away keys of `strandline doctor` and `bench store`
+	// begin with. A run's keys go with its end; what a killed run left, a later doctor
+	// removes.
 	DoctorPrefix = MetaPrefix + "doctor/"
 
 	stampKey = MetaPrefix + "strandline"

@@ -15,5 +15,17 @@
 // from the wire, once, for both drivers; Verdict never looks at an error's Go type
 // when there was an answer.
 //
+//	transport.go   one request and its answer; dial.go, bare.go: for tests and benchmarks
+//	exchange.go    what one call saw on the wire
+//	verdict.go     the table from answers to kinds; answer.go: refusals, bulk deletes;
+//	               retryafter.go: load and asks; clock.go: clocks that differ
+//	read.go        objects and HEADs; ranges.go, body.go: what a read must be
+//	list.go        listings; uploads.go: those of uploads, and what parts must be
+//	sum.go         checksums of bodies; partsum.go: of parts
+//	settings.go    the bucket's settings
+//	space.go       bucket and prefix; storeurl.go, limits.go: a store's URL
+//	source.go      where credentials come from; renew.go: when they are over
+//	trust.go       certificates, and TLS that fails
+//
 // The package knows nothing of what an object holds and does not retry.
 package s3wire
