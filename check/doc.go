@@ -2,6 +2,7 @@
 // what the catalog says, without trusting either.
 //
 //	stamp.go      which bucket, which catalog (03 §0), at the start of every process
+//	epoch.go      an epoch's record in every bucket of its class
 //	order.go      and which bucket of a set decides
 //	fsck.go       the walk: listing, refs, markers and intents merged by key
 //	heads.go      a catalog that was rolled back gives no verdict

@@ -167,19 +167,32 @@ func refuseEmptied(ctx context.Context, cat StampCatalog, class segment.Class, n
 	return nil
 }
 
-func readStamp(ctx context.Context, store *objstore.Store) (segment.Stamp, bool, error) {
-	body, _, err := store.ReadAll(ctx, segment.StampKey(), maxRecord)
+func readStamp(ctx context.Context, store *objstore.Store) (stamp segment.Stamp, found bool, err error) {
+	err = readRecord(ctx, store, segment.StampKey(), func(body []byte) (err error) {
+		stamp, err = segment.DecodeStamp(body)
+		return err
+	})
 	if errors.Is(err, objstore.ErrNotFound) {
 		return segment.Stamp{}, false, nil
 	}
 	if err != nil {
-		return segment.Stamp{}, false, fmt.Errorf("read the stamp of %s: %w", store.Name(), err)
-	}
-	stamp, err := segment.DecodeStamp(body)
-	if err != nil {
 		return segment.Stamp{}, false, fmt.Errorf("the stamp of %s: %w", store.Name(), err)
 	}
 	return stamp, true, nil
+}
+
+// readRecord reads a small record whole. Bytes that do not decode are read once more: a bit
+// that flipped on the way is no verdict about the object.
+func readRecord(ctx context.Context, store *objstore.Store, key string, decode func([]byte) error) error {
+	for look := 1; ; look++ {
+		body, _, err := store.ReadAll(ctx, key, maxRecord)
+		if err != nil {
+			return err
+		}
+		if err = decode(body); err == nil || look == 2 {
+			return err
+		}
+	}
 }
 
 // compare is the pure half: does a stamp fit the catalog and the class?
@@ -223,56 +236,6 @@ func eachBucket(classes objstore.Classes, do func(class string, store *objstore.
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-// EnsureEpoch creates an epoch in the catalog and its record in every bucket of
-// its class, or verifies what stands.
-func EnsureEpoch(ctx context.Context, cat catalog.Deployment, classes objstore.Classes, t catalog.Topology) (catalog.Topology, error) {
-	set, err := classes.Set(string(t.Class))
-	if err != nil {
-		return t, err
-	}
-	t, err = cat.EnsureTopology(ctx, t)
-	if err != nil {
-		return t, err
-	}
-	record := segment.TopologyRecord{
-		Epoch: t.Epoch, Shards: t.Shards, Class: t.Class, Buckets: t.Buckets, Settle: t.Settle,
-		State: string(t.State),
-	}
-	body, err := segment.EncodeTopology(&record)
-	if err != nil {
-		return t, err
-	}
-	for _, store := range set {
-		// crash here: the next start writes the records that are missing
-		_, err := store.PutOnce(ctx, segment.TopologyKey(t.Epoch), body, nil)
-		if errors.Is(err, objstore.ErrExists) {
-			err = sameEpoch(ctx, store, &record)
-		}
-		if err != nil {
-			return t, fmt.Errorf("the record of epoch %d in %s: %w", t.Epoch, store.Name(), err)
-		}
-	}
-	return t, nil
-}
-
-// sameEpoch holds a record that stands against the catalog's epoch. Its state is as
-// of the time it was written.
-func sameEpoch(ctx context.Context, store *objstore.Store, want *segment.TopologyRecord) error {
-	body, _, err := store.ReadAll(ctx, segment.TopologyKey(want.Epoch), maxRecord)
-	if err != nil {
-		return err
-	}
-	have, err := segment.DecodeTopology(body)
-	if err != nil {
-		return err
-	}
-	if have.Shards != want.Shards || have.Class != want.Class || have.Settle != want.Settle || !slices.Equal(have.Buckets, want.Buckets) {
-		return fmt.Errorf("%w: it says %d shards, class %s, buckets %q, settle %t; the catalog %d, %s, %q, %t; check --store and --catalog", ErrNotMine,
-			have.Shards, have.Class, have.Buckets, have.Settle, want.Shards, want.Class, want.Buckets, want.Settle)
 	}
 	return nil
 }

@@ -271,3 +271,69 @@ func TestFoundBetween(t *testing.T) {
 		}
 	}
 }
+
+// TestStartBesideAStoreWithoutWrites: what stands is only read, so that a full store, or
+// one that throttles its PUTs, keeps no writer from its local rows.
+func TestStartBesideAStoreWithoutWrites(t *testing.T) {
+	ctx, db := t.Context(), newCatalog(t)
+	full := false
+	d := faultstore.Wrap(memstore.New(memstore.Options{}), func(c faultstore.Call) faultstore.Fault {
+		if full && c.Op == objstore.OpPut {
+			return faultstore.Fault{Kind: faultstore.NotApplied, Err: objstore.ErrNoSpace}
+		}
+		return faultstore.Fault{}
+	})
+	c := classes(storeOn(t, d))
+	top := catalog.Topology{Epoch: 1, Shards: 2, Class: "standard", Buckets: []string{"x"}, Settle: true, State: catalog.TopologyOpen}
+	start := func() error {
+		if _, err := check.Ensure(ctx, db, c); err != nil {
+			return err
+		}
+		_, err := check.EnsureEpoch(ctx, db, c, top)
+		return err
+	}
+	if err := start(); err != nil {
+		t.Fatal(err)
+	}
+	full = true
+	if err := start(); err != nil {
+		t.Fatal(err)
+	}
+	next := top
+	next.Epoch = 2
+	if _, err := check.EnsureEpoch(ctx, db, c, next); !errors.Is(err, objstore.ErrNoSpace) {
+		t.Fatalf("a new epoch without its record: %v", err)
+	}
+}
+
+// TestRecordDamagedOnTheWay: a bit that flips in one answer is read again; bytes that stay
+// wrong are damage.
+func TestRecordDamagedOnTheWay(t *testing.T) {
+	ctx, db := t.Context(), newCatalog(t)
+	wrong := 0
+	d := faultstore.Wrap(memstore.New(memstore.Options{}), func(c faultstore.Call) faultstore.Fault {
+		if c.Op != objstore.OpGet || wrong == 0 {
+			return faultstore.Fault{}
+		}
+		wrong--
+		return faultstore.Fault{Kind: faultstore.WrongBytes}
+	})
+	c := classes(storeOn(t, d))
+	top := catalog.Topology{Epoch: 1, Shards: 2, Class: "standard", Buckets: []string{"x"}, Settle: true, State: catalog.TopologyOpen}
+	if _, err := check.Ensure(ctx, db, c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := check.EnsureEpoch(ctx, db, c, top); err != nil {
+		t.Fatal(err)
+	}
+	epoch := func() error { _, err := check.EnsureEpoch(ctx, db, c, top); return err }
+	for name, start := range map[string]func() error{"stamp": func() error { return check.Verify(ctx, db, c) }, "epoch": epoch} {
+		if wrong = 1; start() != nil {
+			t.Errorf("%s: one damaged answer is taken for damage", name)
+		}
+		wrong = 2
+		if err := start(); !errors.Is(err, segment.ErrCorrupt) {
+			t.Errorf("%s: %v, want the damage told", name, err)
+		}
+	}
+}
