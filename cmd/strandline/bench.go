@@ -28,12 +28,15 @@ func (a *app) benchCommand() *cobra.Command {
 	return cmd
 }
 
+// maxRounds is far more than medians gain by.
+const maxRounds = 100
+
 // storeBench is bench store's flags.
 type storeBench struct {
-	url   string
-	only  string
-	quick bool
-	round int
+	url    string
+	only   string
+	quick  bool
+	rounds int
 }
 
 func (a *app) benchStoreCommand() *cobra.Command {
@@ -52,7 +55,7 @@ func (a *app) benchStoreCommand() *cobra.Command {
 	f.StringVar(&s.url, "store", "", "the store: "+storeURLs)
 	f.BoolVar(&s.quick, "quick", false, "seconds instead of minutes: every cell, few operations")
 	f.StringVar(&s.only, "only", "", "only the cells that match this regular expression, for example 'get 8 MiB x16'")
-	f.IntVar(&s.round, "rounds", 0, fmt.Sprintf("measurements a cell and client (default %d, with --quick %d)", storebench.DefaultRounds, storebench.QuickRounds))
+	f.IntVar(&s.rounds, "rounds", 0, fmt.Sprintf("measurements a cell and client (default %d, with --quick %d)", storebench.DefaultRounds, storebench.QuickRounds))
 	return cmd
 }
 
@@ -81,9 +84,7 @@ func (a *app) benchStore(ctx context.Context, s storeBench) (err error) {
 	bar := a.progressOf(-1, "")
 	o.Progress = func(done, total int, now string) { showMeasurement(bar, done, total, now) }
 	report, err := storebench.Run(ctx, store, o)
-	if berr := bar.Finish(); err == nil && berr != nil {
-		err = berr
-	}
+	_ = bar.Finish() // as in showMeasurement
 	if err != nil {
 		return err
 	}
@@ -93,20 +94,25 @@ func (a *app) benchStore(ctx context.Context, s storeBench) (err error) {
 	return a.printBench(report)
 }
 
+// options reports every fault at once.
 func (s storeBench) options() (storebench.Options, error) {
-	o := storebench.Options{Quick: s.quick, Rounds: s.round}
+	o := storebench.Options{Quick: s.quick, Rounds: s.rounds}
+	var errs []error
 	if s.url == "" {
-		return o, usage("--store is missing; give %s", storeURLs)
+		errs = append(errs, fmt.Errorf("--store is missing; give %s", storeURLs))
 	}
-	if s.round < 0 || s.round > 100 {
-		return o, usage("--rounds %d: give 1 to 100", s.round)
+	if s.rounds < 0 || s.rounds > maxRounds {
+		errs = append(errs, fmt.Errorf("--rounds %d: give 1 to %d", s.rounds, maxRounds))
 	}
 	if s.only != "" {
 		re, err := regexp.Compile(s.only)
 		if err != nil {
-			return o, usage("--only: %w", err)
+			errs = append(errs, fmt.Errorf("--only: %w", err))
 		}
 		o.Only = re
+	}
+	if err := errors.Join(errs...); err != nil {
+		return o, usage("%w", err)
 	}
 	return o, nil
 }

@@ -67,10 +67,7 @@ func ours(s *objstore.Store) Contender {
 		},
 		Delete: func(ctx context.Context, keys []string) error {
 			fates, err := s.Delete(ctx, keys)
-			for _, f := range fates {
-				err = errors.Join(err, f.Err)
-			}
-			return err
+			return errors.Join(err, failures(fates))
 		},
 		Copy: func(ctx context.Context, key string, src objstore.CopySource) error {
 			return write(ctx, key, func(w *objstore.Writer) error { return w.CopyRange(src) })
