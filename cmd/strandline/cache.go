@@ -119,11 +119,11 @@ func openBuckets(ctx context.Context, t *tier, specs []classSpec) (map[string]*o
 		}
 		set := t.classes[spec.class]
 		for _, store := range set {
-			stamp, err := stampOf(ctx, store, spec.class)
+			id, err := bucketID(ctx, store, spec.class, len(set) == 1)
 			if err != nil {
 				return nil, err
 			}
-			buckets[wire.Bucket(stamp.Deployment.String(), spec.class, store.Name(), len(set) == 1)] = store
+			buckets[id] = store
 		}
 	}
 	return buckets, nil
@@ -132,22 +132,23 @@ func openBuckets(ctx context.Context, t *tier, specs []classSpec) (map[string]*o
 // maxStamp is far more than a stamp has.
 const maxStamp = 1 << 20
 
-func stampOf(ctx context.Context, store *objstore.Store, class string) (segment.Stamp, error) {
-	body, _, err := store.ReadAll(ctx, segment.StampKey(), maxStamp)
+// bucketID is what an instance and its clients call a bucket.
+func bucketID(ctx context.Context, store *objstore.Store, class string, alone bool) (string, error) {
+	body, info, err := store.ReadAll(ctx, segment.StampKey(), maxStamp)
 	if errors.Is(err, objstore.ErrNotFound) {
-		return segment.Stamp{}, fmt.Errorf("%w: %s has no stamp; start its writer first, or look at --store", check.ErrNoDeployment, store.Name())
+		return "", fmt.Errorf("%w: %s has no stamp; start its writer first, or look at --store", check.ErrNoDeployment, store.Name())
 	}
 	if err != nil {
-		return segment.Stamp{}, fmt.Errorf("read the stamp of %s: %w", store.Name(), err)
+		return "", fmt.Errorf("read the stamp of %s: %w", store.Name(), err)
 	}
 	stamp, err := segment.DecodeStamp(body)
 	if err == nil && string(stamp.Class) != class {
 		err = fmt.Errorf("%w: it serves class %q, but is given as %q; check --store", check.ErrNotMine, stamp.Class, class)
 	}
 	if err != nil {
-		return stamp, fmt.Errorf("the stamp of %s: %w", store.Name(), err)
+		return "", fmt.Errorf("the stamp of %s: %w", store.Name(), err)
 	}
-	return stamp, nil
+	return wire.Bucket(stamp.Deployment.String(), class, info.Modified, store.Name(), alone), nil
 }
 
 // requestTimeout is for requests to come in whole: a thousand keys at most.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -112,4 +113,27 @@ func TestObjectCacheRefusals(t *testing.T) {
 	empty := (&url.URL{Scheme: "file", Path: t.TempDir()}).String()
 	cli(t, "", "cache", "--cache-dir", scratch, "--store", "standard="+empty).want(t, exitFailed)
 	cli(t, "", "cat", "s", "--dir", dir, "--object-cache-instances", "nowhere").want(t, exitUsage, "HOST:PORT")
+}
+
+// A copy of a deployment, started with the original's instances, deletes nothing there.
+func TestObjectCacheOfACopy(t *testing.T) {
+	dir, copied := t.TempDir(), t.TempDir()
+	up := startUp(t, dir, "--shards", "1", "--auditor-read-grace", "1s", "--auditor-orphan-grace", "5s", "--settle-age", "1h")
+	cli(t, "kept\n", "append", "s", "--server", up.url, "--ack", "shared").want(t, exitOK)
+	up.end(t)
+	auditor := []string{"auditor", "--once", "--settle-age", "0s", "--linger", "5s"}
+	cli(t, "", append(auditor, "--dir", dir)...).want(t, exitOK)
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	bucket := (&url.URL{Scheme: "file", Path: filepath.Join(dir, "bucket")}).String()
+	c := startCache(t, bucket, t.TempDir())
+	cli(t, "", "rm", "s", "--dir", copied).want(t, exitOK)
+	cli(t, "", append(auditor, "--dir", copied, "--object-cache-instances", c.url)...).want(t, exitOK, "reaped 1")
+	cli(t, "", "fsck", "--dir", copied).want(t, exitOK, "clean")
+	cli(t, "", "fsck", "--dir", dir).want(t, exitOK, "clean")
+	r := cli(t, "", "cat", "s", "--dir", dir)
+	if r.want(t, exitOK); r.out != "kept\n" {
+		t.Fatalf("%q", r.out)
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/strandline/strandline/internal/objcache"
-	"github.com/strandline/strandline/internal/objcache/wire"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
@@ -56,14 +55,12 @@ func (c *throughCache) wrap(ctx context.Context, t *tier) error {
 	if err != nil {
 		return err
 	}
-	settings, err := t.catalog.Settings(ctx)
-	if err != nil {
-		return err
-	}
 	duties, reads := objstore.Classes{}, objstore.Classes{}
 	for class, set := range t.classes {
 		for _, store := range set {
-			cfg.Bucket = wire.Bucket(settings.Deployment.String(), class, store.Name(), len(set) == 1)
+			if cfg.Bucket, err = bucketID(ctx, store, class, len(set) == 1); err != nil {
+				return err
+			}
 			for _, side := range []struct {
 				reads bool
 				into  objstore.Classes
