@@ -154,7 +154,14 @@ func (a *app) printExam(e examined) error {
 	fmt.Fprintf(a.out, "%s=%s\n\n", e.class, e.Store)
 	rows := [][]string{{"CHECK", paint("OUTCOME", "", colour), "WHAT IT MEANS"}}
 	for _, r := range e.Results {
-		rows = append(rows, []string{r.Check, paint(string(r.Outcome), hue(r), colour), meaning(r)})
+		lines := []string{meaning(r)}
+		if isTerminal(a.out) {
+			lines = folded(lines[0], helpWidth(a.out)-meaningAt(e.Results))
+		}
+		rows = append(rows, []string{r.Check, paint(string(r.Outcome), hue(r), colour), lines[0]})
+		for _, line := range lines[1:] {
+			rows = append(rows, []string{"", paint("", "", colour), line})
+		}
 	}
 	if err := table(a.out, rows); err != nil {
 		return err
@@ -162,6 +169,15 @@ func (a *app) printExam(e examined) error {
 	fmt.Fprintln(a.out)
 	a.printCannot(e)
 	return nil
+}
+
+// meaningAt is the column at which the table's text begins.
+func meaningAt(results []doctor.Result) int {
+	check, outcome := len("CHECK"), len("OUTCOME")
+	for _, r := range results {
+		check, outcome = max(check, len(r.Check)), max(outcome, len(r.Outcome))
+	}
+	return check + 2 + outcome + 2
 }
 
 // meaning is what a reader must know of a result.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -36,4 +37,24 @@ func helpWidth(w io.Writer) int {
 // wrappedFlags is cobra's template of a usage text, with what flags do wrapped.
 func wrappedFlags(template string, width int) string {
 	return strings.ReplaceAll(template, ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", width))
+}
+
+// leastFold is the narrowest column that still reads as text.
+const leastFold = 20
+
+// folded is text in lines of width at most; a word that is longer has a line of its own.
+func folded(text string, width int) []string {
+	width = max(width, leastFold)
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,4 +24,18 @@ func TestVersion(t *testing.T) {
 	t.Setenv("STRANDLINE_VERSION", "an image's tag") // is no flag's value
 	cli(t, "", "--version").want(t, exitOK, "strandline version ", "go1.")
 	cli(t, "", "streams", "--dir", t.TempDir()).want(t, exitFailed, "no deployment")
+}
+
+func TestFolded(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                                       {""},
+		"short":                                  {"short"},
+		"a column of twenty runes…":              {"a column of twenty", "runes…"},
+		"exactly twenty runes is a line":         {"exactly twenty runes", "is a line"},
+		"s3:GetBucketObjectLockConfiguration it": {"s3:GetBucketObjectLockConfiguration", "it"},
+	} {
+		if got := folded(text, 3); !slices.Equal(got, want) { // less than the least
+			t.Errorf("%q: %q", text, got)
+		}
+	}
 }
