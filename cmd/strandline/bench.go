@@ -60,6 +60,10 @@ func (a *app) benchStoreCommand() *cobra.Command {
 }
 
 func (a *app) benchStore(ctx context.Context, s storeBench) (err error) {
+	// The other commands take CLASS=URL: what was copied from them means the same.
+	if class, url, ok := strings.Cut(s.url, "="); ok && !strings.Contains(class, ":") {
+		s.url = url
+	}
 	o, err := s.options()
 	if err != nil {
 		return err

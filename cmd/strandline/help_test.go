@@ -39,3 +39,10 @@ func TestFolded(t *testing.T) {
 		}
 	}
 }
+
+// TestBenchStoreTakesAClass: the same --store as everywhere else, or the URL alone.
+func TestBenchStoreTakesAClass(t *testing.T) {
+	for _, store := range []string{"standard=file://" + t.TempDir(), "file://" + t.TempDir()} {
+		cli(t, "", "bench", "store", "--quick", "--rounds", "1", "--only", "^put 4 KiB x1$", "--store", store).want(t, exitOK, "put 4 KiB")
+	}
+}
