@@ -327,6 +327,26 @@ func (f *failing) RunOnce(ctx context.Context, c segment.Chain, owner string) (s
 	return f.Settler.RunOnce(ctx, c, owner)
 }
 
+// TestSweepThatIsAskedFor: --sweep reclaims at once all that fsck calls leaked.
+func TestSweepThatIsAskedFor(t *testing.T) {
+	x := newTier(t)
+	x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400})
+	late := x.Mem.Dump()[segment.SlotKey(x.Chain, 1)]
+	x.RunDry() // the daily looks were a moment ago
+	_, err := x.Store.PutOnce(t.Context(), segment.SlotKey(x.Chain, 1), late, nil)
+	x.Must(err)
+	x.Clock.Advance(audittest.ReadGrace)
+	once(x, x.Auditor("a", auditor.Config{}))
+	if len(x.Slots()) != 1 {
+		t.Fatalf("%v stand: nobody asked, and no day has passed", x.Slots())
+	}
+	sum := once(x, x.Auditor("a", auditor.Config{Sweep: true}))
+	if len(x.Slots()) != 0 || sum.Duties[string(catalog.DutySweep)].Outcomes["strays deleted"] != 1 {
+		t.Fatalf("%v stand: %+v", x.Slots(), sum.Duties[string(catalog.DutySweep)])
+	}
+	x.MustBeClean()
+}
+
 // Strays and sweeps stand always, and run daily.
 func TestSweepsRunDaily(t *testing.T) {
 	x := newTier(t)

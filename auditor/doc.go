@@ -26,6 +26,7 @@
 //	dryrun.go    what the deleting duties would do
 //	pass.go      one duty once: guard, take, run, put back
 //	duties.go    each duty's step
+//	sweeping.go  the daily looks, and those that are asked for
 //	settling.go  settle's and absorb's: by chain, not by marker
 //	retaining.go  retention of chains without an owner, and every chain's reclaim
 //	clock.go     the clock rule, pure

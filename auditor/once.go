@@ -32,8 +32,8 @@ func (a *Auditor) Once(ctx context.Context, o OnceOptions) (Summary, error) {
 		err := a.dryRun(ctx)
 		return a.Summary(), err
 	}
-	if a.cfg.Sweep { // asked for: the daily look is due now
-		if err := a.Catalog.Arm(ctx, catalog.DutySweep, sweepBuckets, "", 0); err != nil {
+	if a.cfg.Sweep {
+		if err := a.sweepNow(ctx); err != nil {
 			return a.Summary(), fmt.Errorf("make the sweep due: %w", err)
 		}
 	}
