@@ -3,8 +3,8 @@
 //
 //	duty or reader
 //	     |
-//	  Store          key checks, retries with read-back, time-outs, counters, error kinds
-//	     |
+//	  Store          key checks, retries with read-back, the brake, time-outs, counters,
+//	     |           error kinds
 //	  Driver         fsstore · memstore · miniostore · s3store · faultstore (wraps any)
 //
 // A Store is a concrete type over a small Driver, so that everything a caller
