@@ -232,7 +232,7 @@ func parseClasses(flags []string) ([]classSpec, error) {
 	for _, flag := range flags {
 		class, urls, ok := strings.Cut(flag, "=")
 		if !ok || class == "" || strings.Contains(class, ":") {
-			return nil, usage("--store %q: give CLASS=URL, for example standard=file:///data/bucket", redact(flag))
+			return nil, usage("--store %q: give CLASS=URL, for example standard=file:///data/bucket", objstore.Shown(flag))
 		}
 		if seen[class] {
 			return nil, usage("--store: class %q is given twice; list the buckets of a class with commas", class)
@@ -266,12 +266,12 @@ func openClass(ctx context.Context, t *tier, spec classSpec, m mode) error {
 func openDriver(ctx context.Context, raw string, m mode) (objstore.Driver, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, usage("--store: %q is no URL", redact(raw))
+		return nil, usage("--store: %q is no URL", objstore.Shown(raw))
 	}
 	switch u.Scheme {
 	case "file":
 		if u.Host != "" || u.Path == "" {
-			return nil, usage("--store %q: give file:///absolute/dir", redact(raw))
+			return nil, usage("--store %q: give file:///absolute/dir", objstore.Shown(raw))
 		}
 		return fsstore.Open(u.Path, fsstore.Options{Create: m == modeCreate})
 	case "minio":
@@ -287,16 +287,6 @@ func openDriver(ctx context.Context, raw string, m mode) (objstore.Driver, error
 		}
 		return s3store.Open(ctx, cfg)
 	default:
-		return nil, usage("--store %q: the scheme is file, minio or s3", redact(raw))
+		return nil, usage("--store %q: the scheme is file, minio or s3", objstore.Shown(raw))
 	}
-}
-
-// redact drops credentials that somebody put into a URL before it is printed.
-func redact(raw string) string {
-	raw, _, _ = strings.Cut(raw, "?")
-	at := strings.LastIndex(raw, "@")
-	if at < 0 {
-		return raw
-	}
-	return "…" + raw[at:]
 }

@@ -125,7 +125,7 @@ func (s storeBench) options() (storebench.Options, error) {
 func bareClients(ctx context.Context, raw string) (out []storebench.Contender, err error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, usage("--store: %q is no URL", redact(raw))
+		return nil, usage("--store: %q is no URL", objstore.Shown(raw))
 	}
 	for _, defaults := range []bool{false, true} {
 		var c storebench.Contender

@@ -6,7 +6,8 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strings"
+
+	"github.com/strandline/strandline/objstore"
 )
 
 // URLForm is what a driver's URLs look like, for messages.
@@ -29,11 +30,11 @@ func ParseURL(raw string, form URLForm, option func(name, value string) error) (
 		return nil, fmt.Errorf("store URL: it holds credentials: put them into %s", form.Keys)
 	}
 	if u.Scheme != form.Scheme || u.Host == "" {
-		return nil, fmt.Errorf("store URL %s: %s", Shown(raw), form.Want)
+		return nil, fmt.Errorf("store URL %s: %s", objstore.Shown(raw), form.Want)
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return nil, fmt.Errorf("store URL %s: %w", Shown(raw), err)
+		return nil, fmt.Errorf("store URL %s: %w", objstore.Shown(raw), err)
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(query)) {
@@ -41,17 +42,7 @@ func ParseURL(raw string, form URLForm, option func(name, value string) error) (
 		errs = append(errs, option(name, values[len(values)-1]))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("store URL %s: %w", Shown(raw), err)
+		return nil, fmt.Errorf("store URL %s: %w", objstore.Shown(raw), err)
 	}
 	return u, nil
-}
-
-// Shown is as much of a store's URL as may be printed: what stands before an @ or in the
-// query may be a password that somebody put there.
-func Shown(raw string) string {
-	shown, _, _ := strings.Cut(raw, "?")
-	if at := strings.LastIndex(shown, "@"); at >= 0 {
-		shown = "…" + shown[at:]
-	}
-	return shown
 }
