@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -156,7 +157,7 @@ func (c *client) post(ctx context.Context, target string, b batch) (res httpapi.
 	req.Header.Set("Content-Type", kind)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return res, nil, &exitError{code: exitUnavailable, err: fmt.Errorf("%w; is strandline up running there?", err)}
+		return res, nil, &exitError{code: exitUnavailable, err: noAnswer(err)}
 	}
 	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -170,6 +171,15 @@ func (c *client) post(ctx context.Context, target string, b batch) (res httpapi.
 		return res, nil, nil
 	}
 	return res, pause(resp), problemError(resp.StatusCode, body)
+}
+
+// noAnswer tells an append that never left from one whose answer is lost.
+func noAnswer(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return fmt.Errorf("%w; is strandline up running there?", err)
+	}
+	return fmt.Errorf("no answer: %w; the rows may have been appended: look with cat, or say it again with the same --producer and --sequence", err)
 }
 
 // pause reads Retry-After of a 503: the server sends it only if nothing was written.

@@ -82,7 +82,8 @@ func interrupted(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || exitCode(err) != exitUnavailable || errors.Is(err, localtier.ErrUnpublished) || ambiguous(err) {
 		return err
 	}
-	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.Cause(ctx)) {
+	var told *exitError // by a client of another process: it knows what became of the call
+	if errors.As(err, &told) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
 	return &exitError{code: exitFailed, err: fmt.Errorf("interrupted before it was done: %w", context.Cause(ctx))}

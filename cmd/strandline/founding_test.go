@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -62,4 +65,24 @@ func TestNoLeaseYet(t *testing.T) {
 	startUp(t, dir).end(t)
 	cli(t, "", "topology", "set", "--dir", dir, "--shards", "5").want(t, exitOK, "5")
 	cli(t, "", "status", "--dir", dir).want(t, exitOK, "none yet")
+}
+
+// TestAppendWithoutAnAnswer: what was sent and not answered may have been appended.
+func TestAppendWithoutAnAnswer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			t.Error(err)
+		}
+		cancel() // the signal comes while the row is on its way to the bucket
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	var out, errs bytes.Buffer
+	code := run(ctx, []string{"append", "s", "--server", server.URL}, streams{in: strings.NewReader("a\n"), out: &out, err: &errs})
+	if code != exitUnavailable || !strings.Contains(errs.String(), "may have been appended") {
+		t.Errorf("exit %d: %s", code, &errs)
+	}
+	server.Close()
+	cli(t, "a\n", "append", "s", "--server", server.URL).want(t, exitUnavailable, "is strandline up running there?")
 }
