@@ -47,6 +47,7 @@ type mode int
 
 const (
 	modeRead   mode = iota // reads only, nothing is made
+	modeCold               // likewise, and of a class with several buckets some may be away
 	modeWrite              // changes the catalog or the bucket; the deployment must stand
 	modeCreate             // founds the deployment if there is none
 )
@@ -117,7 +118,11 @@ func (b *backendFlags) stamped(ctx context.Context, t *tier, m mode) error {
 		_, err := check.Ensure(ctx, t.catalog, t.classes)
 		return err
 	}
-	if err := check.Verify(ctx, t.catalog, t.classes); err != nil {
+	classes, err := answering(t.classes)
+	if err == nil {
+		err = check.Verify(ctx, t.catalog, classes)
+	}
+	if err != nil {
 		return err
 	}
 	return b.proven(ctx, t)
@@ -198,7 +203,7 @@ func (b *backendFlags) openCatalog(ctx context.Context, t *tier, m mode) error {
 	if err != nil || u.Scheme != "sqlite" || u.Host != "" || u.Path == "" {
 		return usage("--catalog %q: give sqlite:///path/catalog.db", b.catalog)
 	}
-	db, err := sqlite.Open(ctx, sqlite.Options{Path: u.Path, ReadOnly: m == modeRead, Create: m == modeCreate})
+	db, err := sqlite.Open(ctx, sqlite.Options{Path: u.Path, ReadOnly: m == modeRead || m == modeCold, Create: m == modeCreate})
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, catalog.ErrNotFound) {
 		return fmt.Errorf("%w: no catalog at %s; start one with strandline up", check.ErrNoDeployment, u.Path)
 	}
@@ -245,11 +250,17 @@ func parseClasses(flags []string) ([]classSpec, error) {
 
 func openClass(ctx context.Context, t *tier, spec classSpec, m mode) error {
 	for _, raw := range spec.urls {
-		driver, err := openDriver(ctx, raw, m)
+		var driver objstore.Driver
+		var err error
+		if m == modeCold && len(spec.urls) > 1 {
+			driver, err = openOrAway(ctx, t, raw)
+		} else {
+			driver, err = openDriver(ctx, raw, m)
+		}
 		if err != nil {
 			return err
 		}
-		store, err := objstore.New(driver, objstore.Config{})
+		store, err := objstore.New(driver, storeConfig(driver))
 		if err != nil {
 			return errors.Join(err, driver.Close())
 		}
@@ -261,6 +272,14 @@ func openClass(ctx context.Context, t *tier, spec classSpec, m mode) error {
 		t.classes[spec.class] = append(t.classes[spec.class], store)
 	}
 	return nil
+}
+
+// storeConfig: one that is known to be away is not asked again and again.
+func storeConfig(d objstore.Driver) objstore.Config {
+	if _, is := d.(away); is {
+		return objstore.Config{Attempts: 1}
+	}
+	return objstore.Config{}
 }
 
 func openDriver(ctx context.Context, raw string, m mode) (objstore.Driver, error) {

@@ -29,7 +29,7 @@ func (a *app) scanCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := b.open(cmd.Context(), modeRead)
+			t, err := b.open(cmd.Context(), modeCold)
 			if err != nil {
 				return err
 			}

@@ -58,6 +58,10 @@ func (c *throughCache) wrap(ctx context.Context, t *tier) error {
 	duties, reads := objstore.Classes{}, objstore.Classes{}
 	for class, set := range t.classes {
 		for _, store := range set {
+			if isAway(store) {
+				duties[class], reads[class] = append(duties[class], store), append(reads[class], store)
+				continue
+			}
 			if cfg.Bucket, err = bucketID(ctx, store, class, len(set) == 1); err != nil {
 				return err
 			}
