@@ -276,6 +276,25 @@ func TestQuick(t *testing.T) {
 	}
 }
 
+// TestQuickReadsTwice: a bit that flips in one answer refuses no start; bytes that stay
+// wrong do.
+func TestQuickReadsTwice(t *testing.T) {
+	for wrong, refused := range map[int]int{1: 0, 2: 1} {
+		left := wrong
+		d := faultstore.Wrap(memstore.New(memstore.Options{}), func(c faultstore.Call) faultstore.Fault {
+			if c.Op != objstore.OpGet || left == 0 {
+				return faultstore.Fault{}
+			}
+			left--
+			return faultstore.Fault{Kind: faultstore.WrongBytes}
+		})
+		r, err := doctor.Quick(t.Context(), d, opts)
+		if err != nil || left != 0 || len(r.Refused()) != refused {
+			t.Errorf("%d damaged answers, %d of them not read: %v, %v", wrong, left, r.Refused(), err)
+		}
+	}
+}
+
 // TestQuickReadOnly writes nothing.
 func TestQuickReadOnly(t *testing.T) {
 	var mutations []string
