@@ -30,7 +30,11 @@ func Open(ctx context.Context, cfg Config) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.List(ctx, "", "", "", 1); err != nil {
+	err = s3wire.Reach(ctx, func() error {
+		_, err := d.List(ctx, "", "", "", 1)
+		return err
+	})
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", d.name, err), d.Close())
 	}
 	return d, nil

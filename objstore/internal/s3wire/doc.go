@@ -27,5 +27,6 @@
 //	source.go      where credentials come from; renew.go: when they are over
 //	trust.go       certificates, and TLS that fails
 //
-// The package knows nothing of what an object holds and does not retry.
+// The package knows nothing of what an object holds. It retries nothing but the first call
+// of Open (reach.go).
 package s3wire
