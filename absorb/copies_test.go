@@ -200,6 +200,35 @@ func TestMendReportsADifference(t *testing.T) {
 	}
 }
 
+// TestDamagedCopyHoldsUpNoOther: a copy that the second bucket says is damaged is
+// reported and left alone; those behind it are made.
+func TestDamagedCopyHoldsUpNoOther(t *testing.T) {
+	for _, op := range []objstore.Op{objstore.OpHead, objstore.OpGet} {
+		p := newPair(t, memstore.Options{})
+		damaged := segment.SlotKey(p.chain, 1)
+		p.b.Set[1] = newStore(t, faultstore.Wrap(p.second, func(c faultstore.Call) faultstore.Fault {
+			if c.Op == op && c.Key == damaged {
+				return faultstore.Fault{Kind: faultstore.NotApplied, Err: objstore.ErrCorrupt}
+			}
+			return faultstore.Fault{}
+		}))
+		p.b.Owed = NewOwed()
+		s := p.put(p.makeSlot(1, "a"))
+		if _, err := p.b.Set[1].PutOnce(t.Context(), s.key, s.body, s.meta); err != nil {
+			t.Fatal(err)
+		}
+		p.put(p.makeSlot(1, "a"))
+		if _, err := p.all(p.who); err != nil || p.b.Owed.Len() != 0 {
+			t.Fatalf("%s: %d owed, %v", op, p.b.Owed.Len(), err)
+		}
+		p.wantCopied(1, 2)
+		rows, err := p.cat.AuditRows(t.Context(), 0, 100)
+		if err != nil || !slices.ContainsFunc(rows, func(r catalog.AuditRow) bool { return r.Kind == "damage" && r.Subject == s.key }) {
+			t.Errorf("%s: not reported: %+v, %v", op, rows, err)
+		}
+	}
+}
+
 // slow is a bucket that answers when its caller gives up.
 type slow struct {
 	objstore.Driver

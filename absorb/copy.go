@@ -93,6 +93,9 @@ func copyTo(ctx context.Context, from, to *objstore.Store, key string) (made, di
 		}
 		err = nil
 	}
+	if errors.Is(err, objstore.ErrCorrupt) {
+		return false, true, nil // what stands there is damaged: it holds up no other copy
+	}
 	if err == nil {
 		differs, err = compare(ctx, from, to, key)
 	}
@@ -136,6 +139,9 @@ func compare(ctx context.Context, a, b *objstore.Store, key string) (differs boo
 		return false, &sourceError{err}
 	}
 	y, yi, err := b.ReadSuffix(ctx, key, segment.TrailerBytes)
+	if errors.Is(err, objstore.ErrCorrupt) {
+		return true, nil
+	}
 	if err != nil {
 		return false, err
 	}
