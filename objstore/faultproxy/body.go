@@ -24,7 +24,7 @@ func (f CutBody) strike(x *exchange) {
 	if f.Chunked {
 		resp.Header.Del("Content-Length")
 	}
-	x.head(resp)
+	x.head(resp.StatusCode, resp.Header)
 	_, _ = io.CopyN(x.w, resp.Body, f.After) // a shorter body is cut at its end
 	_ = resp.Body.Close()
 	x.cut()
@@ -89,13 +89,13 @@ func (f FlipBody) strike(x *exchange) {
 		x.sever()
 		return
 	}
-	resp, body, err := x.apply(held) //nolint:bodyclose // apply did
+	answer, err := x.apply(held)
 	if err != nil {
 		x.sever()
 		return
 	}
-	flip(body, f.At)
-	x.answer(resp, body)
+	flip(answer.body, f.At)
+	x.answer(answer)
 }
 
 // FlipRequest flips the lowest bit of one byte of the request's body.

@@ -54,15 +54,25 @@ func (x *exchange) outgoing(ctx context.Context, body io.Reader) *http.Request {
 	return out.WithContext(ctx)
 }
 
+// taken is an answer that is in memory as a whole.
+type taken struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
 // apply sends a whole body upstream on the proxy's own account, whatever becomes of
 // the client, and takes the answer in.
-func (x *exchange) apply(body []byte) (*http.Response, []byte, error) {
+func (x *exchange) apply(body []byte) (*taken, error) {
 	resp, err := x.send(x.p.ctx, bytes.NewReader(body))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	answer, err := take(resp.Body)
-	return resp, answer, err
+	if err != nil {
+		return nil, err
+	}
+	return &taken{resp.StatusCode, resp.Header, answer}, nil
 }
 
 // hold takes the client's body into memory.
@@ -81,7 +91,7 @@ func take(body io.ReadCloser) ([]byte, error) {
 
 // relay gives the client the server's answer. One that breaks off, breaks off there too.
 func (x *exchange) relay(resp *http.Response) {
-	x.head(resp)
+	x.head(resp.StatusCode, resp.Header)
 	_, err := io.Copy(x.w, resp.Body)
 	if cerr := resp.Body.Close(); err != nil || cerr != nil {
 		x.sever()
@@ -89,17 +99,17 @@ func (x *exchange) relay(resp *http.Response) {
 }
 
 // answer gives the client a taken answer.
-func (x *exchange) answer(resp *http.Response, body []byte) {
-	x.head(resp)
-	_, _ = x.w.Write(body) // a client that is gone needs no answer
+func (x *exchange) answer(t *taken) {
+	x.head(t.status, t.header)
+	_, _ = x.w.Write(t.body) // a client that is gone needs no answer
 }
 
-func (x *exchange) head(resp *http.Response) {
+func (x *exchange) head(status int, header http.Header) {
 	h := x.w.Header()
-	for name, values := range resp.Header {
+	for name, values := range header {
 		if name != "Connection" && name != "Keep-Alive" {
 			h[name] = values
 		}
 	}
-	x.w.WriteHeader(resp.StatusCode)
+	x.w.WriteHeader(status)
 }

@@ -3,7 +3,6 @@ package faultproxy
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 )
 
@@ -56,11 +55,11 @@ func (f *ApplyLate) Release() ([]Landed, error) {
 	f.mu.Unlock()
 	out := make([]Landed, len(held))
 	for i, l := range held {
-		resp, _, err := l.x.apply(l.body) //nolint:bodyclose // apply did
+		answer, err := l.x.apply(l.body)
 		if err != nil {
 			return out[:i], fmt.Errorf("a late %s of %s: %w", l.x.call.Op, l.x.call.Key, err)
 		}
-		out[i] = Landed{Call: l.x.call, Status: resp.StatusCode}
+		out[i] = Landed{Call: l.x.call, Status: answer.status}
 	}
 	return out, nil
 }
@@ -104,10 +103,9 @@ func (f *BlackHole) strike(x *exchange) {
 		x.sever()
 		return
 	}
-	var resp *http.Response
-	var answer []byte
+	var answer *taken
 	if f.applied {
-		resp, answer, err = x.apply(body)
+		answer, err = x.apply(body)
 	}
 	select {
 	case f.fell <- struct{}{}:
@@ -118,13 +116,13 @@ func (f *BlackHole) strike(x *exchange) {
 		return
 	}
 	if !f.applied {
-		resp, answer, err = x.apply(body)
+		answer, err = x.apply(body)
 	}
 	if err != nil {
 		x.sever()
 		return
 	}
-	x.answer(resp, answer)
+	x.answer(answer)
 }
 
 // await waits for the gate; it is false if the client left or the proxy closed before.

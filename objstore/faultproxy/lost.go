@@ -19,7 +19,7 @@ type DropAnswer struct{}
 
 func (DropAnswer) strike(x *exchange) {
 	if body, err := x.hold(); err == nil {
-		_, _, _ = x.apply(body) // lost is lost
+		_, _ = x.apply(body) // lost is lost
 	}
 	x.sever()
 }
@@ -36,13 +36,13 @@ func (f Duplicate) strike(x *exchange) {
 		x.sever()
 		return
 	}
-	first, firstBody, err1 := x.apply(body)
-	second, secondBody, err2 := x.apply(body)
+	first, err1 := x.apply(body)
+	second, err2 := x.apply(body)
 	switch {
 	case f.KeepFirst && err1 == nil:
-		x.answer(first, firstBody)
+		x.answer(first)
 	case !f.KeepFirst && err2 == nil:
-		x.answer(second, secondBody)
+		x.answer(second)
 	default:
 		x.sever()
 	}

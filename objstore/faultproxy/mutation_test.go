@@ -96,7 +96,7 @@ func (m mutation) body(writer byte) []byte {
 
 // untouched is what stands before the call.
 func (m mutation) untouched() []byte {
-	if m.op == objstore.OpDelete || m.lost == objstore.ErrPrecondition {
+	if m.op == objstore.OpDelete || errors.Is(m.lost, objstore.ErrPrecondition) {
 		return before
 	}
 	return nil

@@ -69,7 +69,7 @@ func (f Status) strike(x *exchange) {
 		return
 	}
 	if f.After {
-		_, _, _ = x.apply(body) // the server's own answer is the one that is lost
+		_, _ = x.apply(body) // the server's own answer is the one that is lost
 	}
 	h := x.w.Header()
 	if f.ContentType != "" {

@@ -4,6 +4,7 @@ package faultproxy
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -69,7 +70,7 @@ func TestLostForCertain(t *testing.T) {
 			m.compete(t, c, key, noise(2, 100))
 			c.under(t, &Rule{Name: "answer", Ops: []objstore.Op{m.op}, Fault: DropAnswer{}})
 			want := m.lost
-			if m.lost == objstore.ErrPrecondition {
+			if errors.Is(m.lost, objstore.ErrPrecondition) {
 				want = objstore.ErrAmbiguous
 			}
 			only(t, m.name, m.do(t.Context(), c.store(t, nil), key, known, m.body(1)), want)
