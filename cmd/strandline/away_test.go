@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -35,6 +36,20 @@ func TestReadsWithABucketAway(t *testing.T) {
 	}
 	cat(gone, "minio://127.0.0.1:1/other?tls=false").want(t, exitUnavailable, "gone", "other")
 	through("fsck")(a, gone).want(t, exitUnavailable)
+
+	slots, err := filepath.Glob(filepath.Join(dir, "[ab]", "seg", "*1@"))
+	if err != nil || len(slots) != 2 {
+		t.Fatal(slots, err)
+	}
+	for i, wants := range []result{{code: exitDamage, out: ", in " + a}, {code: exitOK, out: "missing  1 copies"}} {
+		if err := os.Rename(slots[i], slots[i]+".away"); err != nil {
+			t.Fatal(err)
+		}
+		through("fsck")(a, b).want(t, wants.code, wants.out)
+		if err := os.Rename(slots[i]+".away", slots[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
 
 	// Settled rows are in the first bucket alone: without it they are unavailable, and not lost.
 	cli(t, "", "auditor", "--once", "--settle-age", "0s", "--catalog", catalog, "--store", "standard="+a+","+b).want(t, exitOK)

@@ -55,11 +55,20 @@ func (a *app) printReport(r *check.Report) error {
 	if a.json {
 		return a.printJSON(r)
 	}
+	in := func(bucket string) string { // of a set, another one may be whole
+		if bucket == "" {
+			return ""
+		}
+		return ", in " + bucket
+	}
 	for _, d := range r.Damage {
-		fmt.Fprintf(a.out, "damage   stream %q epoch %d rows %d to %d: %s %s\n", d.Stream, d.Epoch, d.First, d.Last, d.Key, d.Why)
+		fmt.Fprintf(a.out, "damage   stream %q epoch %d rows %d to %d: %s %s%s\n", d.Stream, d.Epoch, d.First, d.Last, d.Key, d.Why, in(d.Bucket))
 	}
 	for _, g := range r.Garbage {
-		fmt.Fprintf(a.out, "%-8s %s (%s): %s\n", g.State, g.Key, bytesText(g.Bytes), g.Why)
+		fmt.Fprintf(a.out, "%-8s %s (%s): %s%s\n", g.State, g.Key, bytesText(g.Bytes), g.Why, in(g.Bucket))
+	}
+	if r.MissingTotal > 0 {
+		fmt.Fprintf(a.out, "missing  %s copies of slots, which the auditor makes; --json names them\n", countText(r.MissingTotal))
 	}
 	_, err := fmt.Fprintf(a.out, "%s: %s objects, %s; %s refs in %s streams; %s waiting (%s); garbage %s, damage %s\n",
 		r.Verdict, countText(r.Objects), bytesText(r.Bytes), countText(r.Refs), countText(r.Streams),
