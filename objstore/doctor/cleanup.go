@@ -66,7 +66,7 @@ func (s *session) dropUploads(ctx context.Context) (done bool) {
 func (s *session) dropObjects(ctx context.Context) (done bool) {
 	for set := range slices.Chunk(s.d.madeKeys(), s.deleteSet()) {
 		if _, err := s.d.Delete(ctx, set); err != nil {
-			return false
+			break // the listing tells what stands: nothing, if the writes were denied as well
 		}
 	}
 	if !s.d.wroteAny() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/doctor"
+	"github.com/strandline/strandline/objstore/faultstore"
 )
 
 // TestPlantedFaults: each lie is found by name, and nothing else is blamed.
@@ -116,6 +117,22 @@ func TestNarrowed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNothingMayBeWritten: what was never made is not told as left behind.
+func TestNothingMayBeWritten(t *testing.T) {
+	mem := newMem()
+	whole := faultstore.Wrap(mem, func(c faultstore.Call) faultstore.Fault {
+		if !c.Op.Mutation() {
+			return faultstore.Fault{}
+		}
+		return faultstore.Fault{Kind: faultstore.NotApplied, Err: objstore.ErrDenied}
+	})
+	r := mustRun(t, whole)
+	if r.OK() || len(r.Left) > 0 {
+		t.Errorf("ok %t, left: %v", r.OK(), r.Left)
+	}
+	empty(t, mem)
 }
 
 // TestPermissions: each action that is denied is named, and stands in the way.
