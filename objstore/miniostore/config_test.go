@@ -2,9 +2,11 @@ package miniostore
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/internal/s3wire"
 )
 
@@ -72,5 +74,17 @@ func TestName(t *testing.T) {
 	_, err = Open(context.Background(), cfg)
 	if err == nil || strings.Contains(err.Error(), "AKIDENV") || strings.Contains(err.Error(), "secret-of-env") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestBucketNameThatCannotBe: a name that minio-go sends no request for is no outage.
+func TestBucketNameThatCannotBe(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDENV")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret-of-env")
+	for _, bucket := range []string{"b1", "a..b", strings.Repeat("b", 64)} {
+		_, err := Open(t.Context(), Config{Endpoint: "127.0.0.1:1", Bucket: bucket, PathStyle: true})
+		if !errors.Is(err, objstore.ErrInvalid) || !strings.Contains(err.Error(), s3wire.HintBucket) {
+			t.Errorf("%s: %v", bucket, err)
+		}
 	}
 }

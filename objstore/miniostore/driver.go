@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/internal/s3wire"
@@ -46,6 +47,9 @@ func dial(ctx context.Context, cfg Config) (*Driver, error) {
 	invalid := func(err error) error { return openError(objstore.ErrInvalid, err) }
 	if err := cfg.validate(); err != nil {
 		return nil, invalid(err)
+	}
+	if err := s3utils.CheckValidBucketName(cfg.Bucket); err != nil { // else minio-go says so of each call
+		return nil, invalid(fmt.Errorf("bucket %q: %w: %s", cfg.Bucket, err, s3wire.HintBucket))
 	}
 	space, err := s3wire.NewSpace(cfg.Bucket, cfg.Prefix)
 	if err != nil {

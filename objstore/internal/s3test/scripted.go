@@ -132,6 +132,7 @@ func refusals(t *testing.T, open Opener) {
 		{http.StatusNotFound, "XAdminUserNotFound", objstore.ErrDenied, "credentials"},
 		{http.StatusBadRequest, "ExpiredToken", objstore.ErrDenied, "credentials"},
 		{http.StatusNotFound, "NoSuchBucket", objstore.ErrInvalid, "create the bucket"},
+		{http.StatusBadRequest, "InvalidBucketName", objstore.ErrInvalid, "correct the bucket"},
 		{http.StatusMovedPermanently, "PermanentRedirect", objstore.ErrInvalid, "region"},
 		{http.StatusBadRequest, "AuthorizationHeaderMalformed", objstore.ErrInvalid, "region"},
 		{http.StatusBadRequest, "EntityTooSmall", objstore.ErrInvalid, ""},

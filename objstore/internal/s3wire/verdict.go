@@ -125,6 +125,9 @@ func (ex *Exchange) judgeStatus() (hint string, kind error) {
 	return "", objstore.ErrInvalid
 }
 
+// HintBucket is what to do about a name that no bucket can have.
+const HintBucket = "correct the bucket in the store's URL"
+
 // codeSpeaksTLS is our own: the answer to a plain request on a TLS port has no code.
 const codeSpeaksTLS = "TLSRequired"
 
@@ -141,6 +144,8 @@ func kindOfCode(op objstore.Op, code string) (hint string, kind error) {
 		return "the upload was completed or aborted", objstore.ErrNotFound
 	case "NoSuchBucket":
 		return "create the bucket, or correct the store's URL", objstore.ErrInvalid
+	case "InvalidBucketName":
+		return HintBucket, objstore.ErrInvalid
 	case "ConditionalRequestConflict", "OperationAborted", "ExistingObjectIsDirectory", "ObjectParentIsFile":
 		return "", objstore.ErrConflict
 	case "InvalidRange":
