@@ -44,6 +44,8 @@
 // Memory: 128 MiB for fills under way, 1 MiB for each of at most 128 reads, and the index:
 // 0.3 KiB a block of a large object, 1.2 KiB for a small object, which counts as 64 KiB at
 // least. So an index takes 20 MiB per GiB of cache at most, and 0.3 MiB if objects are large.
+// The process takes up to twice the sum, since Go's collector lets as much garbage gather:
+// 370 MiB were measured under 64 readers of large objects, 512 MiB under 128 slow ones.
 //
 // There is no authentication; whoever reaches an instance can read and delete in its buckets.
 package instance

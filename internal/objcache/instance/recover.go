@@ -39,7 +39,7 @@ func (c *Cache) recover() error {
 		return c.restore(path, b)
 	})
 	if err != nil {
-		return fmt.Errorf("what is left in the cache's directory: %w", err)
+		return fmt.Errorf("what is left in the cache's directory: %w; give this process the right to read and remove it, or another --cache-dir", err)
 	}
 	return nil
 }
