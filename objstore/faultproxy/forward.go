@@ -64,7 +64,7 @@ type taken struct {
 // apply sends a whole body upstream on the proxy's own account, whatever becomes of
 // the client, and takes the answer in.
 func (x *exchange) apply(body []byte) (*taken, error) {
-	resp, err := x.send(x.p.ctx, bytes.NewReader(body))
+	resp, err := x.send(x.p.ctx, bytes.NewReader(body)) //nolint:bodyclose // take does
 	if err != nil {
 		return nil, err
 	}
