@@ -24,9 +24,9 @@ func (d *Driver) Settings(ctx context.Context) (objstore.Settings, error) {
 		config                        *lifecycle.Configuration
 		versioningErr, lockErr, lcErr error
 	)
-	versioningCtx, versioningEx := begin(ctx, s3wire.Settings)
-	lockCtx, lockEx := begin(ctx, s3wire.Settings)
-	lcCtx, lcEx := begin(ctx, s3wire.Settings)
+	versioningCtx, versioningEx := begin(ctx, s3wire.OpSettings)
+	lockCtx, lockEx := begin(ctx, s3wire.OpSettings)
+	lcCtx, lcEx := begin(ctx, s3wire.OpSettings)
 	wg.Go(func() { versioning, versioningErr = d.core.GetBucketVersioning(versioningCtx, bucket) })
 	wg.Go(func() { lock, _, _, _, lockErr = d.core.GetObjectLockConfig(lockCtx, bucket) })
 	wg.Go(func() { config, lcErr = d.core.GetBucketLifecycle(lcCtx, bucket) })

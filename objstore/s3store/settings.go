@@ -25,9 +25,9 @@ func (d *Driver) Settings(ctx context.Context) (objstore.Settings, error) {
 		config                        *s3.GetBucketLifecycleConfigurationOutput
 		versioningErr, lockErr, lcErr error
 	)
-	versioningCtx, versioningEx := s3wire.NewExchange(ctx, s3wire.Settings)
-	lockCtx, lockEx := s3wire.NewExchange(ctx, s3wire.Settings)
-	lcCtx, lcEx := s3wire.NewExchange(ctx, s3wire.Settings)
+	versioningCtx, versioningEx := s3wire.NewExchange(ctx, s3wire.OpSettings)
+	lockCtx, lockEx := s3wire.NewExchange(ctx, s3wire.OpSettings)
+	lcCtx, lcEx := s3wire.NewExchange(ctx, s3wire.OpSettings)
 	wg.Go(func() {
 		versioning, versioningErr = d.client.GetBucketVersioning(versioningCtx, &s3.GetBucketVersioningInput{Bucket: bucket})
 	})

@@ -9,9 +9,9 @@ import (
 	"github.com/strandline/strandline/objstore"
 )
 
-// Settings is how the questions for a bucket's settings are read: as a GET, which
+// OpSettings is how the questions for a bucket's settings are read: as a GET, which
 // changes nothing and whose refusal has a document.
-const Settings = objstore.OpGet
+const OpSettings = objstore.OpGet
 
 // The names of the questions, in errors.
 const (
