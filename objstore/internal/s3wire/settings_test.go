@@ -13,7 +13,7 @@ import (
 
 // answered is an exchange that ended with a status and a code.
 func answered(status int, code string, date string) *Exchange {
-	_, ex := NewExchange(context.Background(), Settings)
+	_, ex := NewExchange(context.Background(), OpSettings)
 	ex.attempted, ex.connected, ex.status, ex.code = true, true, status, code
 	ex.header = http.Header{}
 	if date != "" {
@@ -69,7 +69,7 @@ func TestSettingsAnswers(t *testing.T) {
 		}
 	}
 	a = NewAsked(Space{Bucket: "b"})
-	_, ex := NewExchange(context.Background(), Settings)
+	_, ex := NewExchange(context.Background(), OpSettings)
 	ex.attempted = true
 	a.Versioning(ex, "", lib)
 	if _, err := a.Result(); !errors.Is(err, objstore.ErrUnavailable) {
