@@ -34,9 +34,11 @@ func (a *Auditor) pass(ctx context.Context, d duty) (int, error) {
 	took, after := a.Clock().Sub(start), requests(a.Classes)
 	if err != nil {
 		a.fail(d.name, "", err)
-		a.Logger.Error("duty failed", "duty", name, "error", err)
 	} else {
 		a.clear(d.name, "")
+	}
+	if err != nil && ctx.Err() == nil { // a stop that cuts a duty short is nothing to be alarmed at
+		a.Logger.Error("duty failed", "duty", name, "error", err)
 	}
 	a.ledger.note(name, func(s *DutySummary) {
 		if err == nil {
@@ -109,6 +111,9 @@ func (a *Auditor) forget() {
 // putBack postpones a failed marker and counts it.
 func (a *Auditor) putBack(ctx context.Context, m catalog.Marker, cause error) {
 	a.fail(m.Duty, m.ID, cause)
+	if ctx.Err() != nil {
+		return // it was cut short by a stop, and comes up again
+	}
 	a.Logger.Warn("marker failed", "duty", string(m.Duty), "id", m.ID, "attempts", m.Attempts+1, "error", cause)
 	a.postpone(ctx, m, cause)
 }
