@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -49,7 +50,7 @@ func (a *app) setTopology(ctx context.Context, f *topologyFlags) (err error) {
 		return err
 	}
 	m := modeWrite
-	if f.given("shards") && !f.dryRun {
+	if f.changesEpoch() && !f.dryRun {
 		m = modeCreate
 	}
 	t, err := f.backend.open(ctx, m)
@@ -97,7 +98,7 @@ func (a *app) printWould(w wouldDo) error {
 }
 
 // reshard changes the topology (03 §3). Each step leaves the catalog in a state from
-// which the command, run again with the same shard count, goes on.
+// which the command, run again with the same flags, goes on.
 type reshard struct {
 	tier  *tier
 	log   *slog.Logger
@@ -115,12 +116,15 @@ func (r *reshard) set(ctx context.Context, f *topologyFlags) error {
 		if !f.given("shards") {
 			return fmt.Errorf("this deployment has no epoch yet: give --shards, or start strandline up or writer")
 		}
+		top, err := f.next(firstTopology(r.tier), r.tier.classes)
+		if err != nil {
+			return err
+		}
 		if r.say != nil {
-			r.say("found the first epoch with %d shards", f.shards)
+			r.say("found the first epoch with %d shards, class %s", top.Shards, top.Class)
 			return nil
 		}
-		top, err := foundEpoch(ctx, r.tier, f.shards)
-		if err != nil {
+		if top, err = check.EnsureEpoch(ctx, r.tier.catalog, r.tier.classes, top); err != nil {
 			return err
 		}
 		tops = []catalog.Topology{top}
@@ -130,17 +134,21 @@ func (r *reshard) set(ctx context.Context, f *topologyFlags) error {
 	if err != nil {
 		return err
 	}
-	if !f.given("shards") || f.shards == last.Shards && last.State == catalog.TopologyOpen {
+	next, err := f.next(last, r.tier.classes)
+	if err != nil {
+		return err
+	}
+	if !f.changesEpoch() || sameEpoch(last, next) && last.State == catalog.TopologyOpen {
 		return r.retain(ctx, last, policy, f.setsRetention())
 	}
-	return r.change(ctx, tops, f.shards, policy)
+	return r.change(ctx, tops, next, policy)
 }
 
 // retain replaces the policy of an epoch.
 func (r *reshard) retain(ctx context.Context, top catalog.Topology, policy catalog.Retention, asked bool) error {
 	switch {
 	case !asked:
-		return nil // the shard count stands already
+		return nil // it stands so already
 	case r.say != nil:
 		r.say("set the retention of epoch %d: %s", top.Epoch, retentionOf(policy))
 		return nil
@@ -150,16 +158,16 @@ func (r *reshard) retain(ctx context.Context, top catalog.Topology, policy catal
 }
 
 // change makes the epoch after the last, or goes on with one that is being made.
-func (r *reshard) change(ctx context.Context, tops []catalog.Topology, shards uint32, policy catalog.Retention) error {
-	next := tops[len(tops)-1]
-	if next.State == catalog.TopologyOpening {
-		if next.Shards != shards {
-			return usage("epoch %d, of %d shards, is being opened: finish that first with --shards %d", next.Epoch, next.Shards, next.Shards)
+func (r *reshard) change(ctx context.Context, tops []catalog.Topology, next catalog.Topology, policy catalog.Retention) error {
+	last := tops[len(tops)-1]
+	if last.State == catalog.TopologyOpening {
+		if !sameEpoch(last, next) {
+			return usage("epoch %d is being opened: finish that first with --shards %d --class %s --settle=%t", last.Epoch, last.Shards, last.Class, last.Settle)
 		}
 		tops = tops[:len(tops)-1]
 	} else {
 		next.Epoch++
-		next.Shards, next.State = shards, catalog.TopologyOpening
+		next.State = catalog.TopologyOpening
 	}
 	next.Retention = policy
 	if r.say != nil {
@@ -277,7 +285,8 @@ func (r *reshard) step(name string) error {
 
 // saySteps is the dry run of a change.
 func (r *reshard) saySteps(ctx context.Context, tops []catalog.Topology, next catalog.Topology) error {
-	r.say("make epoch %d with %d shards, gives up: %s", next.Epoch, next.Shards, retentionOf(next.Retention))
+	r.say("make epoch %d with %d shards, class %s (%s), settle %t, gives up: %s",
+		next.Epoch, next.Shards, next.Class, strings.Join(next.Buckets, ", "), next.Settle, retentionOf(next.Retention))
 	var errs []error
 	for _, old := range tops {
 		if old.State == catalog.TopologyClosed {

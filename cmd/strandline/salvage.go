@@ -16,6 +16,7 @@ import (
 	"github.com/strandline/strandline/coldload"
 	"github.com/strandline/strandline/internal/httpapi"
 	"github.com/strandline/strandline/localtier"
+	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -73,6 +74,27 @@ type salvaged struct {
 }
 
 // salvage takes the directories one by one. One that fails holds up no other.
+// A directory is judged in milliseconds, on a busy machine in a second or two.
+const (
+	judgeTries = 50
+	judgePause = 100 * time.Millisecond
+)
+
+// once waits for a writer that was just started and judges what it set aside.
+func (s *salvager) once(ctx context.Context, q localtier.Quarantine) (sent uint64, err error) {
+	for tries := 0; ; tries++ {
+		sent, err = localtier.Salvage(ctx, q, s.shards, s.send)
+		if !errors.Is(err, wal.ErrLocked) || tries == judgeTries {
+			return sent, err
+		}
+		select {
+		case <-time.After(judgePause):
+		case <-ctx.Done():
+			return sent, err
+		}
+	}
+}
+
 func (a *app) salvage(ctx context.Context, t *tier, list []localtier.Quarantine, dryRun bool) error {
 	tops, err := t.catalog.Topologies(ctx)
 	if err != nil {
@@ -88,7 +110,7 @@ func (a *app) salvage(ctx context.Context, t *tier, list []localtier.Quarantine,
 	for i := range list {
 		one := salvaged{quarantineOut: quarantineOf(&list[i])}
 		if !dryRun {
-			one.Sent, err = localtier.Salvage(ctx, list[i], top.Shards, s.send)
+			one.Sent, err = s.once(ctx, list[i])
 			switch {
 			case err != nil && gone(list[i].Dir):
 				// Judged since it was listed: the chain has all of it, or somebody removed it.

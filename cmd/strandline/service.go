@@ -194,14 +194,19 @@ func foundEpoch(ctx context.Context, t *tier, shards uint32) (catalog.Topology, 
 		}
 		return check.EnsureEpoch(ctx, t.catalog, t.classes, top)
 	}
-	top := catalog.Topology{Epoch: firstEpoch, Shards: defaultShards, Class: segment.ClassStandard, Settle: true, State: catalog.TopologyOpen}
-	for _, s := range t.classes[string(segment.ClassStandard)] {
-		top.Buckets = append(top.Buckets, s.Name())
-	}
+	top := firstTopology(t)
 	if shards != 0 {
 		top.Shards = shards
 	}
 	return check.EnsureEpoch(ctx, t.catalog, t.classes, top)
+}
+
+// firstTopology is what a deployment begins with if nobody says otherwise.
+func firstTopology(t *tier) catalog.Topology {
+	return catalog.Topology{
+		Epoch: firstEpoch, Shards: defaultShards, Class: segment.ClassStandard,
+		Buckets: namesOf(t.classes[string(segment.ClassStandard)]), Settle: true, State: catalog.TopologyOpen,
+	}
 }
 
 // newest is the epoch that counts: the last one that is open or closing; the last one

@@ -17,6 +17,8 @@ import (
 type topologyFlags struct {
 	backend  backendFlags
 	shards   uint32
+	class    string
+	settle   bool
 	mode     string
 	rows     uint64
 	bytes    sizeFlag
@@ -32,9 +34,9 @@ type topologyFlags struct {
 func (a *app) topologyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topology",
-		Short: "Epochs: shard counts and what their chains may give up",
-		Long: "An epoch is one version of the topology. Its shard count is for good; another one is a new epoch, and the streams go on in\n" +
-			"it. Retention belongs to the epoch, too, and may change at any time.",
+		Short: "Epochs: shard counts, classes and what their chains may give up",
+		Long: "An epoch is one version of the topology. Its shard count, its class with the buckets, and whether it is settled are for\n" +
+			"good; another one is a new epoch, and the streams go on in it. Retention belongs to the epoch, too, and may change at any time.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -66,10 +68,10 @@ func (a *app) topologyShow() *cobra.Command {
 func (a *app) topologySet() *cobra.Command {
 	f := &topologyFlags{}
 	cmd := &cobra.Command{
-		Use: "set", Short: "Change the shard count, or what the chains may give up",
-		Long: "Another --shards makes a new epoch: the present one stops taking rows (appends are told to come again), its writers get\n" +
+		Use: "set", Short: "Change shard count, class or settling, or what the chains may give up",
+		Long: "Another --shards, --class or --settle makes a new epoch: the present one stops taking rows (appends are told to come again), its writers get\n" +
 			"--drain to publish what they have and let go, each of its chains is closed, and the new epoch opens; running writers go on\n" +
-			"with their share of it. It may be stopped at any point and run again with the same --shards, and goes on where it was.\n" +
+			"with their share of it. It may be stopped at any point and run again with the same flags, and goes on where it was.\n" +
 			"After --drain chains are taken over: what their owner did not publish by then goes to its quarantine.\n" +
 			"On a catalog and a bucket that are empty it founds the deployment.\n\n" +
 			"--retention interest gives up what every durable consumer of a shard has acknowledged; if limits are set, of that only what\n" +
@@ -89,6 +91,8 @@ func (f *topologyFlags) register(fs *pflag.FlagSet) {
 	f.given = fs.Changed
 	f.backend.register(fs)
 	fs.Uint32Var(&f.shards, "shards", 0, "shard count of the epoch that follows (or of a new deployment)")
+	fs.StringVar(&f.class, "class", "", "class of --store whose buckets take the slots of the epoch that follows; settled objects are of class standard always")
+	fs.BoolVar(&f.settle, "settle", true, "whether the auditor packs the slots of the epoch that follows; =false keeps slots until retention gives them up")
 	fs.StringVar(&f.mode, "retention", "", "keep or interest")
 	fs.Uint64Var(&f.rows, "retain-rows", 0, "rows of a shard before its newest so many may go")
 	fs.Var(&f.bytes, "retain-bytes", "what lies before a shard's newest so many bytes, like 10GiB, may go")
@@ -122,7 +126,7 @@ func (f *topologyFlags) validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	bad(!f.given("shards") && !f.setsRetention(), "give --shards, or what is to be retained: --retention interest and limits, or --retention keep")
+	bad(!f.changesEpoch() && !f.setsRetention(), "give --shards, --class or --settle, or what is to be retained: --retention interest and limits, or --retention keep")
 	bad(f.given("shards") && (f.shards < 1 || f.shards > catalog.MaxShards), "--shards %d: give 1 to %d", f.shards, catalog.MaxShards)
 	bad(f.given("retention") && f.mode != string(catalog.RetentionKeep) && f.mode != string(catalog.RetentionInterest), "--retention %q: give keep or interest", f.mode)
 	bad(f.age < 0, "--retain-age %v: give 0 or more", f.age)

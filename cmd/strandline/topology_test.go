@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -75,7 +76,7 @@ func TestRetentionSet(t *testing.T) {
 		{[]string{"--retention", "keep"}, []string{"set the retention of epoch 1: keep"}},
 		{[]string{"--shards", "3"}, []string{}},
 		{[]string{"--shards", "5", "--retention", "keep"}, []string{
-			"make epoch 2 with 5 shards, gives up: keep", "close epoch 1: 3 shards, 0 of them with a living writer, which has 30s to let go", "open epoch 2",
+			"make epoch 2 with 5 shards, class standard (file://" + filepath.Join(dir, "bucket") + "), settle true, gives up: keep", "close epoch 1: 3 shards, 0 of them with a living writer, which has 30s to let go", "open epoch 2",
 		}},
 	} {
 		var dry struct {
