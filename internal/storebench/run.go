@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/doctor"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -28,7 +30,15 @@ type Options struct {
 	Only     *regexp.Regexp                    // cells whose operation matches; nil: all
 	Progress func(done, total int, now string) // before each measurement; nil: no one looks
 	Bare     []Contender                       // beside ours; the first is what ratios are taken to
+
+	limit time.Duration // of the run, runTime but for tests
 }
+
+// runTime bounds a run: a doctor that starts meanwhile, a writer's among them, takes keys of
+// LeftoverAge for those of a run that was killed.
+const runTime = doctor.LeftoverAge * 3 / 4
+
+var errLong = fmt.Errorf("the run took longer than %v: measure less, with --quick, --only or fewer --rounds", runTime)
 
 // Prefix is what the keys of a run begin with: a doctor's, whose next run takes along
 // what a killed measurement left.
@@ -63,13 +73,23 @@ func Run(ctx context.Context, store *objstore.Store, o Options) (_ Report, err e
 			o.Rounds = QuickRounds
 		}
 	}
+	if o.limit == 0 {
+		o.limit = runTime
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, errLong)
+	defer cancel()
 	b := &bench{store: store, o: o, dir: Prefix + uuid.NewString() + "/", large: noise(largeBytes)}
 	report := Report{Store: store.Name(), Prefix: b.dir, Quick: o.Quick, Rounds: o.Rounds}
 	if _, err := store.PutOnce(ctx, b.dir+"begin", nil, nil); err != nil {
 		// A crash or a lost answer here leaves one empty object under Prefix.
 		return report, errors.Join(fmt.Errorf("the store takes no writes under %s: %w", Prefix, err), b.clean(ctx))
 	}
-	defer func() { err = errors.Join(err, b.clean(ctx)) }()
+	defer func() {
+		if err != nil && errors.Is(context.Cause(ctx), errLong) {
+			err = fmt.Errorf("%w (%w)", errLong, err)
+		}
+		err = errors.Join(err, b.clean(ctx))
+	}()
 	if err := b.sources(ctx); err != nil {
 		return report, err
 	}

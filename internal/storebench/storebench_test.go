@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/strandline/strandline/internal/realstore"
 	"github.com/strandline/strandline/objstore"
@@ -257,6 +258,16 @@ func (r *refusing) Put(ctx context.Context, key string, body io.ReadSeeker, size
 		return objstore.Info{}, &objstore.Error{Op: "put", Key: key, Kind: objstore.ErrDenied}
 	}
 	return r.Driver.Put(ctx, key, body, size, o)
+}
+
+// TestTooLong: a run ends before a doctor takes its keys for leftovers, and says what to do.
+func TestTooLong(t *testing.T) {
+	s := storeOn(t, memstore.New(memstore.Options{}))
+	_, err := Run(context.Background(), s, Options{Only: regexp.MustCompile("put 8 MiB x1$"), Rounds: 100_000, limit: time.Second})
+	if !errors.Is(err, errLong) {
+		t.Errorf("%v", err)
+	}
+	left(t, s)
 }
 
 // TestNotWritable: a store that takes no writes is refused before anything is measured,
