@@ -86,7 +86,7 @@ func Run(ctx context.Context, store *objstore.Store, o Options) (_ Report, err e
 	}
 	defer func() {
 		if err != nil && errors.Is(context.Cause(ctx), errLong) {
-			err = fmt.Errorf("%w (%w)", errLong, err)
+			err = fmt.Errorf("%w (%s)", errLong, err.Error()) // its kind would say: try again
 		}
 		err = errors.Join(err, b.clean(ctx))
 	}()
