@@ -1,10 +1,8 @@
 package auditor_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -436,40 +434,6 @@ func TestRunWorksUntilItsContextEnds(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	x.RunDry()
-	x.MustBeClean()
-}
-
-// TestStopIsNoAlarm: what a stop cuts short is not told as failed.
-func TestStopIsNoAlarm(t *testing.T) {
-	x := newTier(t)
-	x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400})
-	for _, stop := range []bool{false, true} {
-		ctx, cancel := context.WithCancel(t.Context())
-		store := x.Open(faultstore.Wrap(x.Mem, func(c faultstore.Call) faultstore.Fault {
-			if c.Op != objstore.OpList {
-				return faultstore.Fault{}
-			}
-			if stop {
-				cancel()
-			}
-			return faultstore.Fault{Kind: faultstore.NotApplied}
-		}))
-		var log bytes.Buffer
-		a, err := auditor.New(auditor.Deps{
-			ID: "stopped", Catalog: x.DB, Classes: objstore.Classes{string(segment.ClassStandard): {store}}, Settler: x.Settler(x.Store, x.DB),
-			Logger: slog.New(slog.NewTextHandler(&log, nil)), Clock: x.Clock.Now, Wait: x.Clock.Wait,
-		}, auditor.Config{Sweep: true, Concurrency: 1})
-		x.Must(err)
-		if _, err := a.Once(ctx, auditor.OnceOptions{}); err == nil {
-			t.Error("the fault was not met")
-		}
-		cancel()
-		if told := strings.Contains(log.String(), "failed"); told == stop {
-			t.Errorf("stopped %t:\n%s", stop, log.String())
-		}
-	}
-	x.Clock.Advance(auditor.DefaultSweepEvery)
 	x.RunDry()
 	x.MustBeClean()
 }

@@ -31,7 +31,7 @@ func (a *Auditor) runSettle(ctx context.Context) (int, error) {
 		}
 		n, err := a.settleChain(ctx, row.Chain)
 		worked += n
-		a.pauseChain(row.Chain, err)
+		a.pauseChain(ctx, row.Chain, err)
 	}
 	return worked, nil
 }
@@ -76,7 +76,7 @@ func (a *Auditor) paused(chain segment.Chain) bool {
 }
 
 // pauseChain doubles the pause with each failure in a row.
-func (a *Auditor) pauseChain(chain segment.Chain, err error) {
+func (a *Auditor) pauseChain(ctx context.Context, chain segment.Chain, err error) {
 	if err == nil {
 		a.clear(catalog.DutySettle, catalog.ChainID(chain))
 		a.mu.Lock()
@@ -85,6 +85,9 @@ func (a *Auditor) pauseChain(chain segment.Chain, err error) {
 		return
 	}
 	a.fail(catalog.DutySettle, catalog.ChainID(chain), err)
+	if ctx.Err() != nil {
+		return // it was cut short by a stop
+	}
 	a.Logger.Warn("settle failed", "chain", chain.String(), "error", err)
 	a.mu.Lock()
 	defer a.mu.Unlock()
