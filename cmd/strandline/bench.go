@@ -47,7 +47,7 @@ func (a *app) benchStoreCommand() *cobra.Command {
 		Long: "Puts, ranged gets, footers, a slot's publish, a bulk delete and a range copy, at 1, 8 and 16 in flight: throughput, CPU of\n" +
 			"this process, peak memory and requests, in turns with the bare client (set as an expert would, and with its defaults).\n" +
 			"Writes some gigabytes in all (--quick: some hundred MiB) under meta/doctor/, one measurement at a time, and\n" +
-			"deletes them, also on Ctrl-C. No other key is touched. Medians of --rounds; credentials as for every store.",
+			"deletes them, also on Ctrl-C. No other key is touched. Medians of --rounds, within 45 minutes; credentials as for every store.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.benchStore(cmd.Context(), s) },
 	}
