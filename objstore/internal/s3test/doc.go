@@ -3,7 +3,7 @@
 // real servers (package realstore) are raced, restarted and spoken to wrongly.
 //
 //	scripted.go     Scripted, by script.go's server, in the scripted_ files; calls.go: each call
-//	real.go         Real, on both servers; real_losses.go
+//	real.go         Real, on both servers; real_losses.go; real_ways.go: wrong ways, TLS
 //	express.go      Express, against package s3express
 //	credentials.go  Credentials, from sources.go's fake services
 //	tls.go          Trust
