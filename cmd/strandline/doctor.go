@@ -70,19 +70,21 @@ func (a *app) doctor(ctx context.Context, f *doctorFlags) error {
 		return err
 	}
 	var found []examined
+	var errs []error // a bucket that is away is no reason to leave the others unexamined
 	for _, spec := range specs {
 		for _, raw := range spec.urls {
-			e, examErr := a.examine(ctx, spec.class, raw, f.accept)
+			if ctx.Err() != nil {
+				return firstOf(context.Cause(ctx), a.printExamined(found))
+			}
+			e, err := a.examine(ctx, spec.class, raw, f.accept)
 			if e != nil {
 				found = append(found, *e)
 			}
-			if err = examErr; err != nil {
-				break
-			}
+			errs = append(errs, err)
 		}
 	}
-	if printErr := a.printExamined(found); printErr != nil || err != nil {
-		return firstOf(err, printErr)
+	if err := firstOf(errors.Join(errs...), a.printExamined(found)); err != nil {
+		return err
 	}
 	for _, e := range found {
 		if !e.OK() {

@@ -83,6 +83,17 @@ func TestDoctorUnreachable(t *testing.T) {
 	host := strings.TrimPrefix(away.URL, "http://")
 	cli(t, "", "doctor", "--store", "standard=minio://"+host+"/bucket?tls=false").want(t, exitUnavailable)
 	cli(t, "", "doctor", "--store", "standard").want(t, exitUsage, "CLASS=URL")
+	// Beside a bucket that is fit, before it and after it.
+	dir := t.TempDir()
+	startUp(t, dir).end(t)
+	fit := "file://" + filepath.Join(dir, "bucket")
+	for _, stores := range [][]string{
+		{"--store", "standard=minio://" + host + "/bucket?tls=false", "--store", "express=" + fit},
+		{"--store", "express=" + fit, "--store", "standard=minio://" + host + "/bucket?tls=false"},
+		{"--store", "express=minio://" + host + "/bucket?tls=false," + fit},
+	} {
+		cli(t, "", with([]string{"doctor"}, stores...)...).want(t, exitUnavailable, "connection refused", "express="+fit, "fit: all that is required holds")
+	}
 }
 
 // TestVersionedBucket: K37, on a real server: refused by doctor, writer, up and auditor, by

@@ -70,6 +70,7 @@ var byKind = []struct {
 	{localtier.ErrUnpublished, exitUnavailable},
 	{objstore.ErrUnavailable, exitUnavailable},
 	{objstore.ErrAmbiguous, exitUnavailable},
+	{objstore.ErrConflict, exitUnavailable}, // another operation was in the way
 	{catalog.ErrUnavailable, exitUnavailable},
 	{catalog.ErrAmbiguous, exitUnavailable},
 	{context.DeadlineExceeded, exitUnavailable},
