@@ -124,7 +124,7 @@ func (w *Writer) room() error {
 	return w.flush()
 }
 
-// grow gives cur space for k more bytes, by doubling and never beyond a part.
+// grow gives cur space for k more bytes, fourfold each time and never beyond a part.
 func (w *Writer) grow(k int) {
 	need := len(w.cur) + k
 	if need <= cap(w.cur) {
@@ -132,7 +132,7 @@ func (w *Writer) grow(k int) {
 	}
 	size := int(w.part)
 	if w.id == "" { // small objects, most of all, never fill a part
-		size = min(max(need, 2*cap(w.cur), 64<<10), size)
+		size = min(max(need, 4*cap(w.cur), 64<<10), size)
 	}
 	w.cur = append(w.s.buffer(size), w.cur...)
 }
