@@ -11,6 +11,7 @@
 //	read.go      Read: a range, block by block
 //	fill.go      one GET for a run of blocks; keep.go: and its blocks to files
 //	forget.go    Delete, Evict: how a key's ranges go
+//	full.go      what a full disk changes
 //	block.go     a block and its file; header.go: the bytes of that file
 //	recover.go   the directory at start; lock_unix.go: its lock
 //	serve.go     HTTP; stats.go: counters

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/semaphore"
@@ -66,8 +67,10 @@ type Cache struct {
 	idle    sync.Cond  // an object's busy came to 0
 	objects map[id]*object
 	seq     uint64
-	used    int64 // weight of all files
-	held    int64 // blocks in files
+	bound   int64     // of used: Config.Bytes, or less on a full disk
+	used    int64     // weight of all files
+	told    time.Time // when a failed write was last told
+	held    int64     // blocks in files
 	closed  bool
 }
 
@@ -79,7 +82,7 @@ func Open(cfg Config, buckets map[string]*objstore.Store) (*Cache, error) {
 	}
 	c := &Cache{
 		cfg: cfg, root: filepath.Join(cfg.Dir, "blocks"), buckets: buckets, memory: semaphore.NewWeighted(fillBytes),
-		write: writeFile, objects: map[id]*object{},
+		write: writeFile, objects: map[id]*object{}, bound: cfg.Bytes,
 	}
 	c.idle.L = &c.mu
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
@@ -92,8 +95,7 @@ func Open(cfg Config, buckets map[string]*objstore.Store) (*Cache, error) {
 	}
 	c.lock = lock
 	c.policy, err = otter.New(&otter.Options[uint64, *block]{
-		// The rest is headroom: files that are written before, and unlinked after, the policy knows.
-		MaximumWeight: uint64(cfg.Bytes - min(cfg.Bytes/8, 256<<20)),               //nolint:gosec // positive
+		MaximumWeight: policyWeight(cfg.Bytes),
 		Weigher:       func(_ uint64, b *block) uint32 { return uint32(b.weight) }, //nolint:gosec // a block's
 		OnDeletion: func(e otter.DeletionEvent[uint64, *block]) {
 			if e.WasEvicted() {

@@ -44,9 +44,8 @@ func (c *Cache) keepOne(f *fill, d *description, content []byte) bool {
 	// From here to insert the object counts as busy: a delete waits for this file.
 	b.seq = c.next()
 	if err := c.write(filepath.Join(c.root, b.name()), header, content); err != nil {
-		c.stats.writeErrors.Add(1)
-		c.cfg.Logger.Warn("a block could not be cached: it is read from the store each time", "error", err)
 		c.settle(f.obj, weight)
+		c.unwritten(err)
 		return false
 	}
 	return c.insert(f, b)
@@ -56,7 +55,7 @@ func (c *Cache) keepOne(f *fill, d *description, content []byte) bool {
 func (c *Cache) reserve(f *fill, weight int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !f.current() || c.used+weight > c.cfg.Bytes {
+	if !f.current() || c.used+weight > c.bound {
 		return false
 	}
 	c.used += weight

@@ -35,7 +35,7 @@ type stats struct {
 // Stats is a snapshot.
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()
-	s := Stats{Bytes: c.used, Max: c.cfg.Bytes, Blocks: c.held, Objects: int64(len(c.objects))}
+	s := Stats{Bytes: c.used, Max: c.bound, Blocks: c.held, Objects: int64(len(c.objects))}
 	for _, o := range c.objects {
 		if o.users > 0 || o.busy > 0 {
 			s.Busy++
