@@ -106,7 +106,8 @@ type examined struct {
 func (a *app) examine(ctx context.Context, class, raw string, accept bool) (*examined, error) {
 	d, err := openDriver(ctx, raw, modeRead)
 	var denied *objstore.Error
-	if errors.As(err, &denied) && errors.Is(denied, objstore.ErrDenied) && denied.Op == string(objstore.OpList) {
+	if errors.As(err, &denied) && errors.Is(denied, objstore.ErrDenied) && denied.Op == string(objstore.OpList) && strings.Contains(err.Error(), "AccessDenied") {
+		// Not for a wrong key or an untrusted certificate.
 		err = fmt.Errorf("%w (to be examined, a bucket needs s3:ListBucket)", err)
 	}
 	if err != nil {
@@ -205,13 +206,18 @@ func meaning(r doctor.Result) string {
 // printCannot sums up: what the store cannot do and what that breaks, what is left of its
 // capabilities, and what the examination cost.
 func (a *app) printCannot(e examined) {
-	var against []string
+	var against, open []string
 	for _, r := range e.Results {
 		if r.Outcome == doctor.OK || r.Outcome == doctor.Skipped {
 			continue
 		}
 		mark := "note:  "
-		if !r.Holds() {
+		switch {
+		case r.Holds():
+		case r.Outcome == doctor.Failed: // it shows nothing against the store
+			mark = "OPEN:  "
+			open = append(open, r.Check)
+		default:
 			mark = "BREAKS:"
 			against = append(against, r.Check)
 		}
@@ -236,6 +242,8 @@ func (a *app) printCannot(e examined) {
 	switch {
 	case !e.whole:
 		fmt.Fprintf(a.out, "no verdict: the examination ended early\n\n")
+	case len(against) == 0 && len(open) > 0:
+		fmt.Fprintf(a.out, "NOT PROVEN: %d required could not be tried to the end: %s; run it again when the store answers steadily\n\n", len(open), strings.Join(open, ", "))
 	case len(against) > 0:
 		fmt.Fprintf(a.out, "NOT FIT: %d required do not hold: %s\n\n", len(against), strings.Join(against, ", "))
 	default:

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/strandline/strandline/internal/realstore"
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/doctor"
 	"github.com/strandline/strandline/objstore/fsstore"
 )
 
@@ -226,5 +228,25 @@ func TestProvingEnds(t *testing.T) {
 	(&proving{}).on(&b, slog.New(slog.DiscardHandler), false)
 	if err := b.prove(ctx, objstore.Classes{"standard": {store}}); err == nil || strings.Contains(err.Error(), errUnfit.Error()) {
 		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// What could not be tried shows nothing against a store, and nothing for it.
+func TestDoctorTellsOpenFromBroken(t *testing.T) {
+	said := func(outcomes ...doctor.Outcome) string {
+		var out bytes.Buffer
+		a := &app{streams: streams{out: &out}}
+		e := examined{whole: true}
+		for i, o := range outcomes {
+			e.Results = append(e.Results, doctor.Result{Check: fmt.Sprintf("check-%d", i), Required: true, Outcome: o, Breaks: "all"})
+		}
+		a.printCannot(e)
+		return out.String()
+	}
+	if s := said(doctor.OK, doctor.Failed); !strings.Contains(s, "OPEN:   check-1") || !strings.Contains(s, "NOT PROVEN: 1 ") || strings.Contains(s, "BREAKS") {
+		t.Error(s)
+	}
+	if s := said(doctor.Failed, doctor.Missing); !strings.Contains(s, "BREAKS: check-1") || !strings.Contains(s, "NOT FIT: 1 ") || !strings.Contains(s, "OPEN:   check-0") {
+		t.Error(s)
 	}
 }
