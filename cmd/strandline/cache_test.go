@@ -98,6 +98,10 @@ func TestObjectCache(t *testing.T) {
 	if got := scan(through...); got != direct {
 		t.Errorf("without the cache:\n%s", got)
 	}
+	r := cli(t, "", append([]string{"cat", "s3", "--dir", dir}, through...)...)
+	if r.want(t, exitOK, "row 3"); !strings.Contains(r.err, "an instance of the object cache failed") {
+		t.Errorf("nothing says that the cache is away: %q", r.err)
+	}
 }
 
 func TestObjectCacheRefusals(t *testing.T) {

@@ -28,7 +28,7 @@ func (a *app) catCommand() *cobra.Command {
 			"token like e1.t3.4711 as append prints it. --from with a token fails (exit 1) if the history went on without it.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			t, err := b.open(cmd.Context(), modeCold)
+			t, err := a.openCold(cmd.Context(), &b)
 			if err != nil {
 				return err
 			}

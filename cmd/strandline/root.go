@@ -119,12 +119,15 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 }
 
 // logger writes text to a terminal and JSON elsewhere.
-func (a *app) logger() (*slog.Logger, error) {
+func (a *app) logger() (*slog.Logger, error) { return a.loggerFrom(slog.LevelDebug) }
+
+// loggerFrom is logger without what is below least.
+func (a *app) loggerFrom(least slog.Level) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
 		return nil, usage("--log-level %q: give debug, info, warn or error", a.logLevel)
 	}
-	opts := &slog.HandlerOptions{Level: level}
+	opts := &slog.HandlerOptions{Level: max(level, least)}
 	if isTerminal(a.err) {
 		return slog.New(slog.NewTextHandler(a.err, opts)), nil
 	}

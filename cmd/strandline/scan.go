@@ -29,7 +29,7 @@ func (a *app) scanCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := b.open(cmd.Context(), modeCold)
+			t, err := a.openCold(cmd.Context(), &b)
 			if err != nil {
 				return err
 			}

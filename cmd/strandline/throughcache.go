@@ -31,6 +31,15 @@ func (c *throughCache) config() (objcache.Config, error) {
 	return cfg, nil
 }
 
+// openCold opens a deployment for a command that prints rows: of the cache only what goes
+// wrong is told.
+func (a *app) openCold(ctx context.Context, b *backendFlags) (_ *tier, err error) {
+	if b.cache.log, err = a.loggerFrom(slog.LevelWarn); err != nil {
+		return nil, err
+	}
+	return b.open(ctx, modeCold)
+}
+
 // immutable keys are created once and never used again: what a cache may hold.
 func immutable(key string) bool {
 	k, err := segment.ParseKey(key)
