@@ -54,6 +54,8 @@ func (a *app) progressOf(total int64, what string, more ...progressbar.Option) *
 		progressbar.OptionSetWriter(to), progressbar.OptionSetDescription(what),
 		progressbar.OptionThrottle(100 * time.Millisecond),
 		progressbar.OptionClearOnFinish(), progressbar.OptionSpinnerType(14),
+		// No goroutine that turns the spinner: it reads what steps write, without a lock.
+		progressbar.OptionSetSpinnerChangeInterval(0),
 	}, more...)...)
 }
 
