@@ -120,6 +120,24 @@ func findingsOfLists() []finding {
 			}
 			return map[bool]string{true: "millisecond", false: "second"}[finer]
 		}, want: each("millisecond", "second")},
+
+		{name: "no read is torn by an overwrite", see: func(l *lab) string {
+			const rewrites, size = 24, 256 << 10
+			l.must(l.bare.put(l.key("t"), strings.Repeat("a", size), cond{}))
+			return tally(8, func(i int) string {
+				for n := range rewrites {
+					if i < 2 {
+						l.must(l.bare.put(l.key("t"), strings.Repeat(string(rune('a'+(n+i)%3)), size), cond{}))
+						continue
+					}
+					body, said := l.bare.get(l.key("t"), "", cond{})
+					if said != "ok" || len(body) != size || strings.Count(body, body[:1]) != size {
+						return fmt.Sprintf("torn: %s, %d bytes", said, len(body))
+					}
+				}
+				return "whole"
+			})
+		}, want: same("8 whole")},
 	}
 }
 

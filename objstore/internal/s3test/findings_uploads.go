@@ -55,6 +55,14 @@ func findingsOfUploads() []finding {
 			return l.again(cond{})
 		}, want: each("404 NoSuchUpload", "ok")},
 
+		{name: "an upload completed create-once twice at once", see: func(l *lab) string {
+			id, etag := l.one(l.key("k"), "upload")
+			return tally(2, func(int) string {
+				_, said := l.bare.complete(l.key("k"), id, cond{none: "*"}, etag)
+				return said
+			}) + ", " + l.holds(l.key("k"))
+		}, want: each("1 412 PreconditionFailed, 1 ok, holds upload", "2 ok, holds upload")},
+
 		{name: "a complete sent again after success and delete is 404", see: func(l *lab) string {
 			id, etag := l.one(l.key("k"), "upload")
 			l.must(l.bare.complete(l.key("k"), id, cond{none: "*"}, etag))
