@@ -1,12 +1,8 @@
 package auditor
 
 import (
-	"errors"
-	"fmt"
 	"testing"
 	"time"
-
-	"github.com/strandline/strandline/objstore"
 )
 
 func at(sec float64) time.Time { return time.Unix(1_000_000, int64(sec*1e9)) }
@@ -80,21 +76,6 @@ func TestJudgeStore(t *testing.T) {
 				t.Errorf("held for longer than a grace: %s", why)
 			}
 		}
-	}
-}
-
-func TestBackoff(t *testing.T) {
-	for n, want := range map[int]time.Duration{0: time.Second, 1: 2 * time.Second, 5: 32 * time.Second, 9: 512 * time.Second, 10: 10 * time.Minute, 400: 10 * time.Minute} {
-		if got := backoff(n, time.Second, 10*time.Minute, errors.New("any")); got != want {
-			t.Errorf("%d failures: %v, want %v", n, got, want)
-		}
-	}
-	asked := fmt.Errorf("settle: %w", &objstore.Error{Op: "put", Key: "k", Kind: objstore.ErrUnavailable, RetryAfter: 20 * time.Minute})
-	if got := backoff(3, time.Second, 10*time.Minute, asked); got != 20*time.Minute {
-		t.Errorf("the store asked for 20 minutes: %v", got)
-	}
-	if got := backoff(400, time.Second, time.Hour, asked); got != time.Hour {
-		t.Errorf("an hour is longer than what the store asked for: %v", got)
 	}
 }
 

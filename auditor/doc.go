@@ -31,7 +31,6 @@
 //	retaining.go  retention of chains without an owner, and every chain's reclaim
 //	clock.go     the clock rule, pure
 //	guard.go     may deletes go on: the clocks' state, and the chains' heads
-//	backoff.go   pauses
 //	summary.go   what was done and what was kept
 //
 // What this package does not do: decide anything about an object.

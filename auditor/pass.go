@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
 )
 
 const (
@@ -125,7 +126,7 @@ func (a *Auditor) postpone(ctx context.Context, m catalog.Marker, cause error) {
 		return
 	}
 	text := cause.Error()
-	err := a.Catalog.Postpone(ctx, m.MarkerRef, backoff(m.Attempts, a.cfg.Backoff, a.cfg.BackoffMax, cause), text[:min(len(text), maxCause)])
+	err := a.Catalog.Postpone(ctx, m.MarkerRef, objstore.Backoff(m.Attempts, a.cfg.Backoff, a.cfg.BackoffMax, cause), text[:min(len(text), maxCause)])
 	// A conflict means that it was armed since, or resolved by another: both are
 	// what such a marker may hope for.
 	if err != nil && !errors.Is(err, catalog.ErrConflict) && !errors.Is(err, catalog.ErrNotFound) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 	"github.com/strandline/strandline/settle"
 )
@@ -92,7 +93,7 @@ func (a *Auditor) pauseChain(ctx context.Context, chain segment.Chain, err error
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.chains[chain]
-	p.until = a.Clock().Add(backoff(p.fails, a.cfg.Backoff, a.cfg.BackoffMax, err))
+	p.until = a.Clock().Add(objstore.Backoff(p.fails, a.cfg.Backoff, a.cfg.BackoffMax, err))
 	p.fails++
 	a.chains[chain] = p
 }

@@ -32,7 +32,7 @@ import (
 //	join.go    Writer.CopyRange: server-side ranges among written bytes
 //	commit.go  Writer.Commit and Writer.Abort: how an upload ends
 //	abort.go   Abort: an upload whose Writer is gone
-//	retry.go   the loop, and how long a call may take
+//	retry.go   the loop; backoff.go: the pauses of schedules around it, and how long a call may take
 //	brake.go   what all calls wait for when the store is overloaded
 //	stats.go   counters by operation
 type Store struct {

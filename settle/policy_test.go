@@ -138,17 +138,6 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-func TestBackoffDoublesUpToItsBound(t *testing.T) {
-	for attempts, want := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute, time.Minute} {
-		if got := backoff(10*time.Second, time.Minute, attempts); got != want {
-			t.Errorf("attempt %d: %v, want %v", attempts, got, want)
-		}
-	}
-	if got := backoff(10*time.Second, time.Minute, 1_000_000); got != time.Minute {
-		t.Errorf("many attempts: %v", got)
-	}
-}
-
 func TestCoalesceSpendsBytesBeforeRequests(t *testing.T) {
 	got := coalesce([]span{{100, 50}, {0, 50}, {150 + gapMax, 10}, {200 + 2*gapMax, 5}, {windowBytes * 2, windowBytes * 2}, {windowBytes * 4, 1}})
 	want := []span{{0, 160 + gapMax}, {200 + 2*gapMax, 5}, {windowBytes * 2, windowBytes * 2}, {windowBytes * 4, 1}}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -68,7 +68,7 @@ func (s *Settler) postpone(ctx context.Context, slots []catalog.StandingSlot, ca
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		in := backoff(s.cfg.Backoff, s.cfg.BackoffMax, slot.Marker.Attempts)
+		in := objstore.Backoff(slot.Marker.Attempts, s.cfg.Backoff, s.cfg.BackoffMax, why)
 		s.Logger.Warn("a slot's settle is put off", "chain", catalog.ChainID(slot.Chain), "segment", uint64(slot.ID), "in", in, "cause", why)
 		err := s.Catalog.Postpone(ctx, slot.Marker.MarkerRef, in, cut(why.Error()))
 		switch {
@@ -89,15 +89,4 @@ func cut(why string) string {
 		return why
 	}
 	return strings.ToValidUTF8(why[:maxCause], "") + " …"
-}
-
-func backoff(first, most time.Duration, attempts int) time.Duration {
-	d := first
-	for range attempts {
-		if d >= most/2 {
-			return most
-		}
-		d *= 2
-	}
-	return min(d, most)
 }
