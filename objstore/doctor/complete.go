@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/internal/atonce"
 )
 
 const completeRounds = 2
@@ -134,7 +135,7 @@ func (t *trial) completeRound(ctx context.Context, key string) error {
 			return err
 		}
 	}
-	errs := race(racers, func(i int) error {
+	errs := atonce.Run(racers, func(i int) error {
 		if i%2 == 0 {
 			_, err := t.put(ctx, key, named(i), once)
 			return err

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/internal/atonce"
 )
 
 const (
@@ -62,7 +63,7 @@ func createOnce(ctx context.Context, t *trial) error {
 func createOnceRace(ctx context.Context, t *trial) error {
 	for round := range raceRounds {
 		key := t.key(strconv.Itoa(round))
-		errs := race(racers, func(i int) error {
+		errs := atonce.Run(racers, func(i int) error {
 			_, err := t.put(ctx, key, named(i), once)
 			return err
 		})
@@ -100,7 +101,7 @@ func replaceRace(ctx context.Context, t *trial) error {
 	if _, err := t.make(ctx, key, []byte("0")); err != nil {
 		return err
 	}
-	if err := errors.Join(race(racers, func(i int) error { return t.increment(ctx, key, i) })...); err != nil {
+	if err := errors.Join(atonce.Run(racers, func(i int) error { return t.increment(ctx, key, i) })...); err != nil {
 		return err
 	}
 	n, _, err := t.counter(ctx, key)

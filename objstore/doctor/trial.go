@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/strandline/strandline/objstore"
 )
@@ -121,22 +120,6 @@ func keysOf(list []objstore.Info) []string {
 		out[i] = list[i].Key
 	}
 	return out
-}
-
-// race lets n racers go at once.
-func race(n int, run func(i int) error) []error {
-	errs := make([]error, n)
-	start := make(chan struct{})
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			<-start
-			errs[i] = run(i)
-		})
-	}
-	close(start)
-	wg.Wait()
-	return errs
 }
 
 // winnerOf is the one racer that won. unclear are the ends that say neither won nor lost:

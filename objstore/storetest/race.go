@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/internal/atonce"
 )
 
 func raceCases() []testCase {
@@ -21,22 +21,6 @@ func raceCases() []testCase {
 }
 
 const racers = 16
-
-// together runs f(0) … f(n-1) at once and returns their errors.
-func together(n int, f func(i int) error) []error {
-	errs := make([]error, n)
-	start := make(chan struct{})
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			<-start
-			errs[i] = f(i)
-		})
-	}
-	close(start)
-	wg.Wait()
-	return errs
-}
 
 // oneWinner gives the index of the only nil error; losers lost by name. A loser
 // may also be refused by 409 (CoreWeave) or not be applied at all.
@@ -63,7 +47,7 @@ func raceCreate(e *env) {
 	for round := range 8 {
 		k := e.key(fmt.Sprintf("r/%d/slot", round))
 		body := func(i int) []byte { return noise(uint64(i), 4096) }
-		winner := e.oneWinner(together(racers, func(i int) error {
+		winner := e.oneWinner(atonce.Run(racers, func(i int) error {
 			_, err := e.put(k, body(i), once)
 			return err
 		}))
@@ -80,7 +64,7 @@ func raceComplete(e *env) {
 			ids[i] = e.upload(k, nil)
 			parts[i] = e.part(k, ids[i], 1, body(i))
 		}
-		winner := e.oneWinner(together(8, func(i int) (err error) {
+		winner := e.oneWinner(atonce.Run(8, func(i int) (err error) {
 			if i < len(ids) {
 				_, err = e.d.Complete(e.ctx(), k, ids[i], parts[i:i+1], once)
 			} else {
@@ -97,7 +81,7 @@ func raceCounter(e *env) {
 	const workers, each = 8, 15
 	k := e.rw("counter")
 	e.mustPut(k, []byte("0 start"))
-	errs := together(workers, func(i int) error {
+	errs := atonce.Run(workers, func(i int) error {
 		for n := 0; n < each; {
 			b, info, err := e.read(k, objstore.Whole, "")
 			if err != nil {
@@ -132,7 +116,7 @@ func raceCounter(e *env) {
 // racePrune: deletes that empty a directory do no harm to puts in it, but for a
 // 409, after which the put is made again (versitygw).
 func racePrune(e *env) {
-	errs := together(8, func(i int) error {
+	errs := atonce.Run(8, func(i int) error {
 		for n := range 25 {
 			k := e.key(fmt.Sprintf("prune/%d/x/%d-%d", n%3, i, n))
 			var err error

@@ -13,6 +13,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/strandline/strandline/internal/realstore"
+	"github.com/strandline/strandline/objstore/internal/atonce"
 )
 
 // finding is one thing that was found of the pinned servers and client libraries, and
@@ -130,18 +131,9 @@ const silence = "no answer: "
 
 // tally runs f(0) … f(n-1) at once and counts what they said: "7 412 …, 1 ok".
 func tally(n int, f func(i int) string) string {
-	said := make(chan string, n)
-	start := make(chan struct{})
-	for i := range n {
-		go func() {
-			<-start
-			said <- f(i)
-		}()
-	}
-	close(start)
 	counts := make(map[string]int)
-	for range n {
-		counts[<-said]++
+	for _, said := range atonce.Run(n, f) {
+		counts[said]++
 	}
 	return countsOf(counts)
 }

@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/strandline/strandline/internal/realstore"
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/internal/atonce"
 	"github.com/strandline/strandline/objstore/storetest"
 )
 
@@ -96,24 +96,18 @@ func race(t *testing.T, open Opener, to Target) {
 			}
 			return bytes.Repeat([]byte{byte(i)}, size)
 		}
-		errs := make([]error, writers)
-		start := make(chan struct{})
-		var wg sync.WaitGroup
-		for i := range writers {
-			wg.Go(func() {
-				<-start
-				if i%2 == 0 {
-					_, errs[i] = store.PutOnce(ctx, key, body(i), nil)
-					return
-				}
-				w := store.NewWriter(ctx, key, objstore.UploadOptions{})
-				if _, errs[i] = w.Write(body(i)); errs[i] == nil {
-					_, errs[i] = w.Commit()
-				}
-			})
-		}
-		close(start)
-		wg.Wait()
+		errs := atonce.Run(writers, func(i int) error {
+			if i%2 == 0 {
+				_, err := store.PutOnce(ctx, key, body(i), nil)
+				return err
+			}
+			w := store.NewWriter(ctx, key, objstore.UploadOptions{})
+			_, err := w.Write(body(i))
+			if err == nil {
+				_, err = w.Commit()
+			}
+			return err
+		})
 		winner := -1
 		for i, err := range errs {
 			switch {
