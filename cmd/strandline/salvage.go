@@ -73,7 +73,6 @@ type salvaged struct {
 	Err  string `json:"error,omitempty"`
 }
 
-// salvage takes the directories one by one. One that fails holds up no other.
 // A directory is judged in milliseconds, on a busy machine in a second or two.
 const (
 	judgeTries = 50
@@ -95,6 +94,7 @@ func (s *salvager) once(ctx context.Context, q localtier.Quarantine) (sent uint6
 	}
 }
 
+// salvage takes the directories one by one. One that fails holds up no other.
 func (a *app) salvage(ctx context.Context, t *tier, list []localtier.Quarantine, dryRun bool) error {
 	tops, err := t.catalog.Topologies(ctx)
 	if err != nil {
