@@ -57,7 +57,7 @@ func ensureRecord(ctx context.Context, store *objstore.Store, record *segment.To
 // of the time it was written.
 func sameEpoch(ctx context.Context, store *objstore.Store, want *segment.TopologyRecord) error {
 	var have *segment.TopologyRecord
-	err := readRecord(ctx, store, segment.TopologyKey(want.Epoch), func(body []byte) (err error) {
+	_, err := readRecord(ctx, store, segment.TopologyKey(want.Epoch), func(body []byte) (err error) {
 		have, err = segment.DecodeTopology(body)
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -168,29 +169,36 @@ func refuseEmptied(ctx context.Context, cat StampCatalog, class segment.Class, n
 }
 
 func readStamp(ctx context.Context, store *objstore.Store) (stamp segment.Stamp, found bool, err error) {
-	err = readRecord(ctx, store, segment.StampKey(), func(body []byte) (err error) {
+	stamp, _, found, err = Stamp(ctx, store)
+	return stamp, found, err
+}
+
+// Stamp reads a bucket's stamp and, by the store's clock, when it was put. found is false
+// if there is none.
+func Stamp(ctx context.Context, store *objstore.Store) (stamp segment.Stamp, put time.Time, found bool, err error) {
+	info, err := readRecord(ctx, store, segment.StampKey(), func(body []byte) (err error) {
 		stamp, err = segment.DecodeStamp(body)
 		return err
 	})
 	if errors.Is(err, objstore.ErrNotFound) {
-		return segment.Stamp{}, false, nil
+		return segment.Stamp{}, time.Time{}, false, nil
 	}
 	if err != nil {
-		return segment.Stamp{}, false, fmt.Errorf("the stamp of %s: %w", store.Name(), err)
+		return segment.Stamp{}, time.Time{}, false, fmt.Errorf("the stamp of %s: %w", store.Name(), err)
 	}
-	return stamp, true, nil
+	return stamp, info.Modified, true, nil
 }
 
 // readRecord reads a small record whole. Bytes that do not decode are read once more: a bit
 // that flipped on the way is no verdict about the object.
-func readRecord(ctx context.Context, store *objstore.Store, key string, decode func([]byte) error) error {
+func readRecord(ctx context.Context, store *objstore.Store, key string, decode func([]byte) error) (objstore.Info, error) {
 	for look := 1; ; look++ {
-		body, _, err := store.ReadAll(ctx, key, maxRecord)
+		body, info, err := store.ReadAll(ctx, key, maxRecord)
 		if err != nil {
-			return err
+			return info, err
 		}
 		if err = decode(body); err == nil || look == 2 {
-			return err
+			return info, err
 		}
 	}
 }

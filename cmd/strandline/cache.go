@@ -17,7 +17,6 @@ import (
 	"github.com/strandline/strandline/internal/objcache/instance"
 	"github.com/strandline/strandline/internal/objcache/wire"
 	"github.com/strandline/strandline/objstore"
-	"github.com/strandline/strandline/segment"
 )
 
 // cacheFlags are the knobs of one instance of the object cache.
@@ -129,26 +128,18 @@ func openBuckets(ctx context.Context, t *tier, specs []classSpec) (map[string]*o
 	return buckets, nil
 }
 
-// maxStamp is far more than a stamp has.
-const maxStamp = 1 << 20
-
 // bucketID is what an instance and its clients call a bucket.
 func bucketID(ctx context.Context, store *objstore.Store, class string, alone bool) (string, error) {
-	body, info, err := store.ReadAll(ctx, segment.StampKey(), maxStamp)
-	if errors.Is(err, objstore.ErrNotFound) {
+	stamp, put, found, err := check.Stamp(ctx, store)
+	switch {
+	case err != nil:
+		return "", err
+	case !found:
 		return "", fmt.Errorf("%w: %s has no stamp; start its writer first, or look at --store", check.ErrNoDeployment, store.Name())
+	case string(stamp.Class) != class:
+		return "", fmt.Errorf("the stamp of %s: %w: it serves class %q, but is given as %q; check --store", store.Name(), check.ErrNotMine, stamp.Class, class)
 	}
-	if err != nil {
-		return "", fmt.Errorf("read the stamp of %s: %w", store.Name(), err)
-	}
-	stamp, err := segment.DecodeStamp(body)
-	if err == nil && string(stamp.Class) != class {
-		err = fmt.Errorf("%w: it serves class %q, but is given as %q; check --store", check.ErrNotMine, stamp.Class, class)
-	}
-	if err != nil {
-		return "", fmt.Errorf("the stamp of %s: %w", store.Name(), err)
-	}
-	return wire.Bucket(stamp.Deployment.String(), class, info.Modified, store.Name(), alone), nil
+	return wire.Bucket(stamp.Deployment.String(), class, put, store.Name(), alone), nil
 }
 
 // requestTimeout is for requests to come in whole: a thousand keys at most.
