@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,23 +16,7 @@ import (
 // startCache runs an instance of the object cache until the test ends.
 func startCache(t *testing.T, bucket, dir string) *running {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{stop: cancel, done: make(chan int, 1), errs: &lockedBuffer{}}
-	pr, pw := io.Pipe()
-	go func() {
-		code := run(ctx, []string{"cache", "--listen", "127.0.0.1:0", "--cache-dir", dir, "--cache-bytes", "64MiB", "--store", "standard=" + bucket},
-			streams{in: strings.NewReader(""), out: pw, err: r.errs})
-		_ = pw.Close() // a pipe's Close does not fail
-		r.done <- code
-	}()
-	var line [256]byte
-	n, err := pr.Read(line[:])
-	if err != nil {
-		t.Fatalf("cache did not start: exit %d: %s", <-r.done, r.errs)
-	}
-	r.url = strings.Fields(string(line[:n]))[2]
-	t.Cleanup(func() { r.end(t) })
-	return r
+	return serve(t, "cache", "--listen", "127.0.0.1:0", "--cache-dir", dir, "--cache-bytes", "64MiB", "--store", "standard="+bucket)
 }
 
 func cacheStats(t *testing.T, all ...*running) (sum instance.Stats) {

@@ -75,15 +75,20 @@ func startUp(t *testing.T, dir string, args ...string) *running {
 	return start(t, append([]string{"up", "--dir", dir}, args...)...)
 }
 
-// start runs a command that serves until stopped.
+// start runs an owner's command on a free port until stopped.
 func start(t *testing.T, args ...string) *running {
+	t.Helper()
+	return serve(t, append(slices.Clone(args), "--http", "127.0.0.1:0")...)
+}
+
+// serve runs a command that says where it listens, until stopped.
+func serve(t *testing.T, args ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{stop: cancel, done: make(chan int, 1), errs: &lockedBuffer{}}
 	pr, pw := io.Pipe()
 	go func() {
-		code := run(ctx, append(slices.Clone(args), "--http", "127.0.0.1:0"),
-			streams{in: strings.NewReader(""), out: pw, err: r.errs})
+		code := run(ctx, args, streams{in: strings.NewReader(""), out: pw, err: r.errs})
 		_ = pw.Close() // a pipe's Close does not fail
 		r.done <- code
 	}()
