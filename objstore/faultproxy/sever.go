@@ -25,5 +25,5 @@ func (x *exchange) end(reset bool) {
 	if tcp, ok := conn.(*net.TCPConn); ok && reset {
 		_ = tcp.SetLinger(0) // fails only on a connection that is closed already
 	}
-	_ = conn.Close()
+	_ = conn.Close() // an error means that it is closed already
 }
