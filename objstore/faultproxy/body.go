@@ -26,7 +26,7 @@ func (f CutBody) strike(x *exchange) {
 	}
 	x.head(resp.StatusCode, resp.Header)
 	_, _ = io.CopyN(x.w, resp.Body, f.After) // a shorter body is cut at its end
-	_ = resp.Body.Close() // what is left of it is not wanted
+	_ = resp.Body.Close()                    // what is left of it is not wanted
 	x.cut()
 }
 
