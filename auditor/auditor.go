@@ -20,6 +20,8 @@ import (
 // Settler settles one batch of a chain; *settle.Settler is one.
 type Settler interface {
 	RunOnce(ctx context.Context, chain segment.Chain, owner string) (settle.Report, error)
+	// RunMarker serves a marker of gc, tail-fill or pack-merge.
+	RunMarker(ctx context.Context, m catalog.Marker, owner string) (settle.Report, error)
 }
 
 // Deps are what an auditor works with; none has a default but Wait.
@@ -88,7 +90,7 @@ func New(d Deps, cfg Config) (*Auditor, error) {
 		guard:    &guard{cat: d.Catalog, classes: d.Classes, clock: d.Clock, log: d.Logger},
 		absorber: absorb.Checker{Catalog: d.Catalog, Classes: d.Classes},
 		trimmer:  reap.NewTrimmer(d.Catalog, d.Classes, del, cfg.ConsumerHoldMax),
-		reaper:   reap.New(d.Catalog, d.Classes, del),
+		reaper:   reap.New(d.Catalog, d.Classes, del, cfg.GCLeast),
 		walker:   reap.NewWalker(d.Catalog, d.Classes, del),
 		reclaim:  reap.NewReclaimer(d.Catalog, d.Classes, del),
 		judge:    orphan.NewJudge(d.Catalog, d.Classes, del),

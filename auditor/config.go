@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/orphan"
+	"github.com/strandline/strandline/probe"
 )
 
 const (
@@ -50,6 +51,8 @@ type Config struct {
 	Sweep           bool // reclaim settled keys that nothing watches
 	DryRun          bool // delete and change nothing; say what would go
 	ConsumerHoldMax int64
+	// GCLeast dead bytes, and half of the object, are worth a rewrite.
+	GCLeast int64
 	// Duties to run; empty: all.
 	Duties []string
 }
@@ -65,6 +68,7 @@ func (c Config) withDefaults() Config {
 	def(&c.AbsorbEvery, DefaultAbsorbEvery)
 	def(&c.RetentionEvery, DefaultRetentionEvery)
 	def(&c.ConsumerHoldMax, DefaultConsumerHoldMax)
+	def(&c.GCLeast, probe.DefaultGCLeast)
 	return c
 }
 
@@ -92,6 +96,7 @@ func (c Config) Validate() error {
 	refuse(c.AbsorbEvery < 0, "absorb-every %v: give a positive one", c.AbsorbEvery)
 	refuse(c.RetentionEvery < 0, "retention-every %v: give a positive one", c.RetentionEvery)
 	refuse(c.SweepEvery < 0, "sweep-every %v: give a positive one", c.SweepEvery)
+	refuse(c.GCLeast < 0, "gc-least %d: give a positive number of bytes", c.GCLeast)
 	refuse(c.ConsumerHoldMax < 0, "consumer-hold-max %d: give a positive number of bytes", c.ConsumerHoldMax)
 	for _, d := range c.Duties {
 		refuse(!known(d), "duty %q: known are %v", d, dutyNames())

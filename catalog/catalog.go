@@ -178,6 +178,19 @@ type Rewrite struct {
 	Runs  []Run
 	// Uploads that the job knows to be gone (completed or aborted).
 	UploadsGone []string
+	// Next is what the commit arms of the other policies.
+	Next Next
+}
+
+// Next says which debts of the other policies a commit arms, in its own transaction
+// and due at once. Its zero value arms none.
+type Next struct {
+	// TailTarget: for each committed ref to a stream object, the tail-fill of the object
+	// before it, if TailFillDue says so.
+	TailTarget int64
+	// PackFan: the pack-merge of the output's chain and generation, if the output is a
+	// pack and refs name this many packs of that generation or more.
+	PackFan int
 }
 
 // Rewritten is what a commit did.
@@ -218,6 +231,19 @@ type Rewriter interface {
 	// ResolveSettled resolves the settle markers (at their versions) of those slots
 	// that no ref names any more, and arms the chain's trim-check one grace out in the same transaction.
 	ResolveSettled(ctx context.Context, c segment.Chain, markers []MarkerRef) (resolved int, err error)
+	// PackWindow returns the earliest packs of a chain's generation that refs name, at
+	// most packs of them, with all refs that name them.
+	PackWindow(ctx context.Context, c segment.Chain, generation uint32, packs int) (PackWindow, error)
+}
+
+// PackWindow is what a pack-merge may take.
+type PackWindow struct {
+	Chain ChainRow
+	Now   time.Time
+	Packs []string // keys, in order of their first slots
+	Refs  []Ref    // at or above live_from, by (stream, first)
+	// LiveFrom is the effective one of every stream in Refs, by stream id.
+	LiveFrom map[int64]segment.Pos
 }
 
 // LiveRef is a ref that names a key, with its stream's effective live_from.
@@ -322,6 +348,12 @@ type Trimmer interface {
 	// RetireRefs deletes refs that stand unchanged (key, revision, last) and are
 	// wholly below live_from; others are left. If a slot loses its last ref its settle marker is made due.
 	RetireRefs(ctx context.Context, refs []Ref) (retired int, err error)
+	// AcceptLoss is an operator's word that a span is lost for good (03 §4): the stream's
+	// refs that name key become lost ones (LoseRef), the object's watcher is armed as by
+	// ArmWatchers, and the audit table has it. For the key of a void slot that holds
+	// rows, and no stream, its parked settle marker is resolved instead. ErrNotFound if
+	// neither stands. It proves nothing: its caller has.
+	AcceptLoss(ctx context.Context, key, stream string) (lost []Ref, err error)
 	// AdvanceJournal moves the chain's TrimJournal from n to n+1.
 	AdvanceJournal(ctx context.Context, c segment.Chain, n uint64) error
 }

@@ -38,3 +38,26 @@ func ParseStreamID(s string) (int64, error) {
 	}
 	return id, nil
 }
+
+// PackMergeID is the id of the marker of one generation of a chain's packs.
+func PackMergeID(c segment.Chain, generation uint32) string {
+	return fmt.Sprintf("%s.%08x", c, generation)
+}
+
+// ParsePackMergeID is the inverse of PackMergeID.
+func ParsePackMergeID(s string) (segment.Chain, uint32, error) {
+	bad := fmt.Errorf("%w: marker id %q is not a generation of a chain", ErrCorrupt, s)
+	const chainLen = 17
+	if len(s) <= chainLen || s[chainLen] != '.' {
+		return segment.Chain{}, 0, bad
+	}
+	c, err := ParseChainID(s[:chainLen])
+	if err != nil {
+		return segment.Chain{}, 0, bad
+	}
+	n, err := strconv.ParseUint(s[chainLen+1:], 16, 32)
+	if err != nil || PackMergeID(c, uint32(n)) != s {
+		return segment.Chain{}, 0, bad
+	}
+	return c, uint32(n), nil
+}

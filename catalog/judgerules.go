@@ -92,14 +92,14 @@ func StreamKeyDerivable(k segment.Key, at *Ref, liveFrom segment.Pos) bool {
 	return at != nil && !at.Dead(liveFrom) && at.Revision < int32(k.Revision)
 }
 
-// PackKeyDerivable says the same of a pack key. others are the packs of the key's
-// own range that refs name.
+// PackKeyDerivable says the same of a pack key. others are the packs that refs name
+// and that begin in the key's range: a merge of any of them may derive it.
 func PackKeyDerivable(k segment.Key, row *ChainRow, others []segment.Key) bool {
 	if row.Trimmed <= k.LastID {
 		return true
 	}
 	for _, o := range others {
-		if o.Kind == segment.KeyPack && o.Chain == k.Chain && o.ID == k.ID && o.LastID == k.LastID && o.Revision < k.Revision {
+		if o.Kind == segment.KeyPack && o.Chain == k.Chain && o.ID >= k.ID && o.LastID <= k.LastID && o.Revision < k.Revision {
 			return true
 		}
 	}

@@ -170,13 +170,12 @@ func (r *Ref) LastPos() segment.Pos { return segment.Pos{Epoch: r.Epoch, Seq: r.
 // Duty names a kind of marker.
 type Duty string
 
-// The duties. The auditor of this release runs no pack-merge, gc and tail-fill; a gc
-// marker may stand, armed by a reap-check.
+// The duties.
 const (
-	DutySettle      Duty = "settle" // id: SettleID(chain, segment)
-	DutyPackMerge   Duty = "pack-merge"
-	DutyGC          Duty = "gc" // id: object key
-	DutyTailFill    Duty = "tail-fill"
+	DutySettle      Duty = "settle"       // id: SettleID(chain, segment)
+	DutyPackMerge   Duty = "pack-merge"   // id: PackMergeID(chain, generation)
+	DutyGC          Duty = "gc"           // id: object key
+	DutyTailFill    Duty = "tail-fill"    // id: key of the tail object
 	DutyReapCheck   Duty = "reap-check"   // id: object key
 	DutyTrimCheck   Duty = "trim-check"   // id: ChainID(chain)
 	DutyOrphan      Duty = "orphan"       // id: object key

@@ -8,9 +8,9 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-// gcLeast is the dead weight below which a rewrite costs more than the bytes are
-// worth; above it, half of the object must be dead too.
-const gcLeast = 64 << 20
+// DefaultGCLeast is the dead weight below which a rewrite costs more than the bytes
+// are worth; above it, half of the object must be dead too.
+const DefaultGCLeast = 64 << 20
 
 // span is where a ref or a chunk stands: a stream has one chain in an epoch.
 type span struct {
@@ -19,7 +19,7 @@ type span struct {
 }
 
 // judge folds footer and refs into a verdict. It is pure.
-func judge(key string, footer *segment.Footer, refs []catalog.LiveRef) (Verdict, Tally, error) {
+func judge(key string, footer *segment.Footer, refs []catalog.LiveRef, gcLeast int64) (Verdict, Tally, error) {
 	byStream := make(map[span][]int, len(refs))
 	for i := range refs {
 		s := span{refs[i].Stream, refs[i].Epoch}
@@ -46,7 +46,7 @@ func judge(key string, footer *segment.Footer, refs []catalog.LiveRef) (Verdict,
 	if j := slices.Index(met, false); j >= 0 && !dead(&refs[j]) {
 		return "", t, &DamageError{Key: key, Reason: fmt.Sprintf("a ref of stream %q, rows %v to %v, meets no chunk of its footer", refs[j].Stream, refs[j].FirstPos(), refs[j].LastPos())}
 	}
-	return t.verdict(), t, nil
+	return t.verdict(gcLeast), t, nil
 }
 
 func (t *Tally) add(bytes int64, live bool) {
@@ -59,7 +59,7 @@ func (t *Tally) add(bytes int64, live bool) {
 	t.DeadChunks++
 }
 
-func (t *Tally) verdict() Verdict {
+func (t *Tally) verdict(gcLeast int64) Verdict {
 	switch {
 	case t.LiveChunks == 0:
 		return Reapable

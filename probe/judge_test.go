@@ -44,7 +44,7 @@ func TestJudge(t *testing.T) {
 		"a later epoch's live_from kills an earlier row": {two, []catalog.LiveRef{{Ref: ref("s", 1, 20, 1).Ref, LiveFrom: segment.Pos{Epoch: 2, Seq: 1}}}, Reapable, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, tally, err := judge(key, &segment.Footer{Kind: segment.ObjStream, Chunks: c.chunks}, c.refs)
+			v, tally, err := judge(key, &segment.Footer{Kind: segment.ObjStream, Chunks: c.chunks}, c.refs, DefaultGCLeast)
 			if err != nil || v != c.want || tally.LiveBytes != c.live {
 				t.Fatalf("%s, %d live bytes (%v), want %s, %d", v, tally.LiveBytes, err, c.want, c.live)
 			}
@@ -65,11 +65,11 @@ func TestJudgeRefusesALiveRefWithoutItsBytes(t *testing.T) {
 		"rows that it does not hold": ref("s", 11, 12, 1),
 		"a stream it does not hold":  ref("t", 1, 10, 1),
 	} {
-		if _, _, err := judge(key, f, []catalog.LiveRef{r}); !errors.Is(err, ErrDamage) {
+		if _, _, err := judge(key, f, []catalog.LiveRef{r}, DefaultGCLeast); !errors.Is(err, ErrDamage) {
 			t.Errorf("%s: %v, want damage", name, err)
 		}
 	}
-	if v, _, err := judge(key, f, []catalog.LiveRef{ref("t", 1, 10, 11)}); err != nil || v != Reapable {
+	if v, _, err := judge(key, f, []catalog.LiveRef{ref("t", 1, 10, 11)}, DefaultGCLeast); err != nil || v != Reapable {
 		t.Errorf("a dead ref of another stream: %s (%v), want reapable", v, err)
 	}
 }

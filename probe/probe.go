@@ -41,9 +41,17 @@ type Catalog interface {
 	Liveness(ctx context.Context, key string) ([]catalog.LiveRef, error)
 }
 
-// Probe looks at key, which the caller believes to be of class. It never decides
-// on a read that it could not complete.
-func Probe(ctx context.Context, store Store, cat Catalog, key string, class segment.Class) (Verdict, Tally, error) {
+// Object is a settled object, and the class that the caller believes it to be of.
+type Object struct {
+	Key   string
+	Class segment.Class
+}
+
+// Probe looks at one object. It never decides
+// on a read that it could not complete. gcLeast dead bytes, and half of the object, make
+// it gc-worthy.
+func Probe(ctx context.Context, store Store, cat Catalog, o Object, gcLeast int64) (Verdict, Tally, error) {
+	key, class := o.Key, o.Class
 	kind, err := settledKind(key)
 	if err != nil {
 		return "", Tally{}, &RefsError{Key: key, Err: err}
@@ -70,7 +78,7 @@ func Probe(ctx context.Context, store Store, cat Catalog, key string, class segm
 	case footer.Kind != kind:
 		return "", Tally{}, &DamageError{Key: key, Reason: fmt.Sprintf("the footer is of kind %d, the key of kind %d", footer.Kind, kind)}
 	}
-	return judge(key, footer, refs)
+	return judge(key, footer, refs, gcLeast)
 }
 
 // settledKind is the kind of object that key names. A key of another shape is

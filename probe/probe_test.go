@@ -82,7 +82,7 @@ func (w *world) object() []byte {
 }
 
 func (w *world) probe(cat Catalog) (Verdict, Tally, error) {
-	return Probe(w.t.Context(), w.store, cat, key, segment.ClassStandard)
+	return Probe(w.t.Context(), w.store, cat, Object{key, segment.ClassStandard}, DefaultGCLeast)
 }
 
 func TestProbeCostsOneGetAndOneQuery(t *testing.T) {
@@ -172,7 +172,7 @@ func TestProbeGone(t *testing.T) {
 func TestK14OnlySettledKeysAreProbed(t *testing.T) {
 	for _, k := range []string{"seg/00000001.00000000.0000000000000001", "rw/00000001.00000000", "meta/strandline", "something/else"} {
 		w := newWorld(t)
-		_, _, err := Probe(t.Context(), w.store, refs(), k, segment.ClassStandard)
+		_, _, err := Probe(t.Context(), w.store, refs(), Object{k, segment.ClassStandard}, DefaultGCLeast)
 		var fault *RefsError
 		if !errors.As(err, &fault) {
 			t.Errorf("%s: %v, want a *RefsError", k, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/memstore"
 	"github.com/strandline/strandline/orphan"
+	"github.com/strandline/strandline/probe"
 	"github.com/strandline/strandline/reap"
 	"github.com/strandline/strandline/segment"
 )
@@ -28,7 +29,7 @@ type rooms struct {
 func roomsOn(x *audittest.Tier, store *objstore.Store, cat catalog.Catalog) rooms {
 	classes := objstore.Classes{string(segment.ClassStandard): {store}}
 	del := orphan.NewDeleter(classes)
-	return rooms{x, cat, store, reap.New(cat, classes, del), reap.NewTrimmer(cat, classes, del, 1<<30), reap.NewWalker(cat, classes, del)}
+	return rooms{x, cat, store, reap.New(cat, classes, del, probe.DefaultGCLeast), reap.NewTrimmer(cat, classes, del, 1<<30), reap.NewWalker(cat, classes, del)}
 }
 
 func plain(x *audittest.Tier) rooms { return roomsOn(x, x.Store, x.DB) }

@@ -339,7 +339,7 @@ func TestReapDryRun(t *testing.T) {
 	x.Must(x.DB.Arm(t.Context(), catalog.DutyReapCheck, segment.StreamKey("t", 1, 21, 0), segment.ClassStandard, 0))
 	del := orphan.NewDryRun(x.Classes)
 	ms := plain(x).take(catalog.DutyReapCheck)
-	reap.New(x.DB, x.Classes, del).RunOnce(t.Context(), ms)
+	reap.New(x.DB, x.Classes, del, probe.DefaultGCLeast).RunOnce(t.Context(), ms)
 	lines := del.Lines()
 	if len(lines) != 2 {
 		t.Fatalf("lines %+v, want two", lines)

@@ -64,11 +64,13 @@ type Reaper struct {
 	cat     Catalog
 	classes objstore.Classes
 	del     *orphan.Deleter
+	gcLeast int64 // dead bytes that make an object gc-worthy
 }
 
-// New wires a reaper; del is the only hand that deletes.
-func New(cat Catalog, classes objstore.Classes, del *orphan.Deleter) *Reaper {
-	return &Reaper{cat: cat, classes: classes, del: del}
+// New wires a reaper; del is the only hand that deletes, and gcLeast dead bytes (and half
+// of the object) arm a gc.
+func New(cat Catalog, classes objstore.Classes, del *orphan.Deleter, gcLeast int64) *Reaper {
+	return &Reaper{cat: cat, classes: classes, del: del, gcLeast: gcLeast}
 }
 
 // RunOnce takes due reap-checks that the caller holds through one pass. One
@@ -117,7 +119,7 @@ func (r *Reaper) look(ctx context.Context, m catalog.Marker) Result {
 		res.Err = err
 		return res
 	}
-	res.Verdict, res.Tally, res.Err = probe.Probe(ctx, set.First(), r.cat, m.ID, m.Class)
+	res.Verdict, res.Tally, res.Err = probe.Probe(ctx, set.First(), r.cat, probe.Object{Key: m.ID, Class: m.Class}, r.gcLeast)
 	return res
 }
 

@@ -18,6 +18,7 @@ import (
 type Catalog interface {
 	Leases
 	Duty
+	Debts
 	Outputs
 	Records
 }
@@ -33,6 +34,23 @@ type Duty interface {
 	Window(ctx context.Context, c segment.Chain, maxBytes int64) (catalog.Window, error)
 	ResolveSettled(ctx context.Context, c segment.Chain, markers []catalog.MarkerRef) (int, error)
 	Postpone(ctx context.Context, m catalog.MarkerRef, in time.Duration, cause string) error
+}
+
+// Debts are the markers of the other policies, and what they look at.
+type Debts interface {
+	// Liveness and Plan: a gc's object, a tail object and what follows it.
+	Liveness(ctx context.Context, key string) ([]catalog.LiveRef, error)
+	Plan(ctx context.Context, r catalog.PlanRequest) (catalog.Plan, error)
+	PackWindow(ctx context.Context, c segment.Chain, generation uint32, packs int) (catalog.PackWindow, error)
+	Arm(ctx context.Context, d catalog.Duty, id string, class segment.Class, in time.Duration) error
+	Resolve(ctx context.Context, m catalog.MarkerRef) error
+}
+
+// Budget keeps a deployment's movers within its bounds.
+type Budget interface {
+	// Spend waits until so many bytes through this process and so many requests more
+	// are within the budget. Only the end of ctx is an error.
+	Spend(ctx context.Context, bytes int64, requests int) error
 }
 
 // Outputs are the mover's verbs (03 §4 steps 1 and 5).
@@ -59,6 +77,7 @@ type Deps struct {
 	Logger   *slog.Logger
 	NewNonce func() string       // names a job; never the same twice
 	NewUUID  func() segment.UUID // identity of an output
+	Budget   Budget              // nil: no bound
 }
 
 // Settler settles chains. It is safe for concurrent use; one chain is worked on by

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -102,8 +103,8 @@ func (t *tx) packKeyDerivable(k segment.Key) (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	// All revisions of a range begin with its bare key.
-	bare := segment.PackKey(k.Chain, k.ID, k.LastID, 0)
+	// Packs that begin in the range, all revisions of each.
+	from, to := segment.PackKey(k.Chain, k.ID, k.ID, 0), segment.PackKey(k.Chain, k.LastID, math.MaxUint64, 0)
 	var others []segment.Key
 	err = t.query("SELECT key FROM object WHERE key >= ? AND key < ?", func(scan scanFunc) error {
 		var s string
@@ -114,6 +115,6 @@ func (t *tx) packKeyDerivable(k segment.Key) (bool, error) {
 			others = append(others, o)
 		}
 		return nil
-	}, bare, bare+"\x7f")
+	}, from, to+"\x7f")
 	return catalog.PackKeyDerivable(k, &row, others), err
 }

@@ -316,3 +316,13 @@ func (f *Catalog) Intents(ctx context.Context, afterKey string, limit int) ([]ca
 func (f *Catalog) AuditRows(ctx context.Context, after int64, limit int) ([]catalog.AuditRow, error) {
 	return verb(f.F, "AuditRows", func() ([]catalog.AuditRow, error) { return f.Catalog.AuditRows(ctx, after, limit) })
 }
+
+// PackWindow goes through the faults.
+func (f *Catalog) PackWindow(ctx context.Context, c segment.Chain, generation uint32, packs int) (catalog.PackWindow, error) {
+	return verb(f.F, "PackWindow", func() (catalog.PackWindow, error) { return f.Catalog.PackWindow(ctx, c, generation, packs) })
+}
+
+// AcceptLoss goes through the faults.
+func (f *Catalog) AcceptLoss(ctx context.Context, key, stream string) ([]catalog.Ref, error) {
+	return verb(f.F, "AcceptLoss", func() ([]catalog.Ref, error) { return f.Catalog.AcceptLoss(ctx, key, stream) })
+}
