@@ -189,7 +189,7 @@ type Next struct {
 	// before it, if TailFillDue says so.
 	TailTarget int64
 	// PackFan: the pack-merge of the output's chain and generation, if the output is a
-	// pack and refs name this many packs of that generation or more.
+	// pack and live refs name this many packs of that generation or more.
 	PackFan int
 }
 
@@ -231,8 +231,8 @@ type Rewriter interface {
 	// ResolveSettled resolves the settle markers (at their versions) of those slots
 	// that no ref names any more, and arms the chain's trim-check one grace out in the same transaction.
 	ResolveSettled(ctx context.Context, c segment.Chain, markers []MarkerRef) (resolved int, err error)
-	// PackWindow returns the earliest packs of a chain's generation that refs name, at
-	// most packs of them, with all refs that name them.
+	// PackWindow returns the earliest packs of a chain's generation that live refs name, at
+	// most packs of them, with all live refs that name them.
 	PackWindow(ctx context.Context, c segment.Chain, generation uint32, packs int) (PackWindow, error)
 }
 
@@ -352,7 +352,7 @@ type Trimmer interface {
 	// refs that name key become lost ones (LoseRef), the object's watcher is armed as by
 	// ArmWatchers, and the audit table has it. For the key of a void slot that holds
 	// rows, and no stream, its parked settle marker is resolved instead. ErrNotFound if
-	// neither stands. It proves nothing: its caller has.
+	// neither stands, as after a call whose answer was lost. It proves nothing: its caller has.
 	AcceptLoss(ctx context.Context, key, stream string) (lost []Ref, err error)
 	// AdvanceJournal moves the chain's TrimJournal from n to n+1.
 	AdvanceJournal(ctx context.Context, c segment.Chain, n uint64) error

@@ -88,8 +88,9 @@ func CheckCondemnKey(m MarkerRef, stands *Marker, ripe, now time.Time, named int
 
 // StreamKeyDerivable says whether a job could derive a burned stream key again
 // (03 §8 step 4). at is the ref that begins at the key's first row, nil if none does.
+// No mover touches a lost one.
 func StreamKeyDerivable(k segment.Key, at *Ref, liveFrom segment.Pos) bool {
-	return at != nil && !at.Dead(liveFrom) && at.Revision < int32(k.Revision)
+	return at != nil && at.Kind != RefLost && !at.Dead(liveFrom) && at.Revision < int32(k.Revision)
 }
 
 // PackKeyDerivable says the same of a pack key. others are the packs that refs name

@@ -179,6 +179,9 @@ func ValidateRewrite(r *Rewrite) error {
 	if r.Key == "" || r.Nonce == "" || len(r.Runs) == 0 {
 		return Invalid(verb, "key %q, nonce %q, %d runs", r.Key, r.Nonce, len(r.Runs))
 	}
+	if r.Next.TailTarget < 0 || r.Next.PackFan < 0 {
+		return Invalid(verb, "tail target %d, pack fan %d", r.Next.TailTarget, r.Next.PackFan)
+	}
 	seen := map[runStart]bool{}
 	for i := range r.Runs {
 		run := &r.Runs[i]

@@ -190,12 +190,7 @@ func (t *tx) absorbRefs(a *catalog.Absorb, row *catalog.ChainRow) (inserted, dea
 	if err := t.moveTips(streams, a.Slot.Shard); err != nil || len(live) == 0 {
 		return 0, dead, err
 	}
-	slices.SortFunc(live, func(x, y catalog.Ref) int { // the order of the table: fewer page visits
-		if x.StreamID != y.StreamID {
-			return int(min(max(x.StreamID-y.StreamID, -1), 1))
-		}
-		return x.FirstPos().Compare(y.FirstPos())
-	})
+	sortRefs(live) // the order of the table: fewer page visits
 	obj, err := t.object(&live[0])
 	if err != nil {
 		return 0, dead, err

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -47,6 +46,9 @@ func (t *tx) commitRewrite(r *catalog.Rewrite) (out catalog.Rewritten, err error
 		return out, err
 	}
 	out.Nothing = len(out.Committed) == 0
+	if err := t.armNext(r.Next, out.Committed); err != nil {
+		return out, err
+	}
 	return out, t.settleIntent(in, r, !out.Nothing)
 }
 
@@ -159,12 +161,7 @@ func (t *tx) applySwaps(swaps []catalog.Swap, out *catalog.Rewritten) error {
 	if err := t.deleteRefs(gone); err != nil {
 		return err
 	}
-	slices.SortFunc(come, func(a, b catalog.Ref) int {
-		if a.StreamID != b.StreamID {
-			return int(min(max(a.StreamID-b.StreamID, -1), 1))
-		}
-		return a.FirstPos().Compare(b.FirstPos())
-	})
+	sortRefs(come)
 	if err := t.insertRefs(come, func(r *catalog.Ref) int64 { return objects[r.Key] }); err != nil {
 		return err
 	}

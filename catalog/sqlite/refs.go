@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/strandline/strandline/catalog"
@@ -62,6 +64,16 @@ func (t *tx) object(r *catalog.Ref) (int64, error) {
 		return 0, catalog.Conflict("object", r.Key, []any{r.Kind, r.Class, r.Revision, r.Generation}, []any{kind, class, revision, generation})
 	}
 	return id, nil
+}
+
+// sortRefs brings refs into the order of the table.
+func sortRefs(refs []catalog.Ref) {
+	slices.SortFunc(refs, func(a, b catalog.Ref) int {
+		if c := cmp.Compare(a.StreamID, b.StreamID); c != 0 {
+			return c
+		}
+		return a.FirstPos().Compare(b.FirstPos())
+	})
 }
 
 // refID is a ref's primary key, as JSON.

@@ -2,7 +2,7 @@ package sqlite
 
 // migrations only go forward; the index of one, plus one, is the user_version that
 // it leads to. Standing ones are never edited.
-var migrations = [...]string{schema1, schema2}
+var migrations = [...]string{schema1, schema2, schema3}
 
 const schemaVersion = len(migrations)
 
@@ -99,4 +99,10 @@ CREATE TABLE audit (
 // What an epoch's chains give up; an epoch that says nothing keeps everything.
 const schema2 = `
 ALTER TABLE topology ADD COLUMN retention TEXT NOT NULL DEFAULT '{}';
+`
+
+// A generation's packs of one chain, in the order of their keys: what a pack-merge
+// counts and takes, however many packs of other generations stand.
+const schema3 = `
+CREATE INDEX object_pack ON object (generation, key) WHERE kind = 'pack';
 `

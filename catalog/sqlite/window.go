@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"slices"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -66,11 +65,6 @@ func (t *tx) windowRefs(w *catalog.Window) error {
 		w.LiveFrom[l.StreamID] = l.LiveFrom
 		return nil
 	}, c.Epoch, c.Shard, int64(w.Slots[0].ID), int64(w.Slots[len(w.Slots)-1].ID))
-	slices.SortFunc(w.Refs, func(a, b catalog.Ref) int {
-		if a.StreamID != b.StreamID {
-			return int(min(max(a.StreamID-b.StreamID, -1), 1))
-		}
-		return a.FirstPos().Compare(b.FirstPos())
-	})
+	sortRefs(w.Refs)
 	return err
 }
