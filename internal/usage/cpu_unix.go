@@ -1,15 +1,15 @@
 //go:build unix
 
-package storebench
+package usage
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime is what this process has used so far, in user and system mode. ok is false
+// CPU is what this process has used so far, in user and system mode. ok is false
 // where the system does not tell.
-func cpuTime() (used time.Duration, ok bool) {
+func CPU() (used time.Duration, ok bool) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0, false
