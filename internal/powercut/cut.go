@@ -16,7 +16,9 @@ func (f *FS) Cut(seed uint64) *FS {
 	defer f.mu.Unlock()
 	f.off = true
 	rng := rand.New(rand.NewPCG(seed, 0x5eed))
+	f.unmove(seed, rng)
 	boot := New()
+	boot.quiet = f.quiet
 	booted := map[*inode]*inode{} // a file stays one file under two names
 	for _, path := range slices.Sorted(maps.Keys(f.dirs)) {
 		entries := f.dirs[path].after(seed, rng)

@@ -17,6 +17,8 @@
 // count of changes after which the power goes (PowerOffAfter). Every change is
 // in the operation log (Ops), for proofs of order.
 //
-// It is for tests. It does not model permissions, links or subdirectories: a
-// directory is a path with files.
+// A directory may be renamed as a whole (dirs.go): the boot after a cut finds it at
+// either place unless the directory that it left was synced.
+//
+// It is for tests. It does not model permissions or links.
 package powercut

@@ -64,7 +64,9 @@ func (f *FS) begin(op Op) error {
 		if f.budget > 0 {
 			f.budget--
 		}
-		f.ops = append(f.ops, op)
+		if !f.quiet {
+			f.ops = append(f.ops, op)
+		}
 	}
 	return op.Err
 }
@@ -109,6 +111,27 @@ func (f *FS) SetFree(n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.free = n
+}
+
+// Quiet keeps no log of operations, for runs that make very many.
+func (f *FS) Quiet() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.quiet = true
+}
+
+// Off says that the power is gone.
+func (f *FS) Off() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.off
+}
+
+// PowerOff takes the power away now.
+func (f *FS) PowerOff() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.off = true
 }
 
 // Ops is the log of changes so far, refused ones with their error.

@@ -26,6 +26,8 @@ type FS struct {
 	budget int   // changes left before the power goes; negative is no limit
 	inject func(Op) error
 	ops    []Op
+	moves  []move // renames of directories that no SyncDir made durable yet
+	quiet  bool   // no operation log
 }
 
 var _ wal.FS = (*FS)(nil)
@@ -108,12 +110,16 @@ func (f *FS) Create(name string) (wal.File, error) {
 	return &file{fs: f, name: filepath.Clean(name), i: i, write: true}, nil
 }
 
-// Rename puts from in the place of to, atomically. Both stand in one directory.
+// Rename puts from in the place of to, atomically. Files stay in their directory; a
+// directory may go anywhere.
 func (f *FS) Rename(from, to string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.begin(Op{Kind: KindRename, Path: from, To: to}); err != nil {
 		return err
+	}
+	if f.dirs[filepath.Clean(from)] != nil {
+		return f.moveDir(filepath.Clean(from), filepath.Clean(to))
 	}
 	d, old, i, err := f.find("rename", from)
 	if err != nil {
@@ -135,6 +141,9 @@ func (f *FS) Rename(from, to string) error {
 func (f *FS) Remove(name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if d := f.dirs[filepath.Clean(name)]; d != nil && !f.off {
+		return f.removeDir(filepath.Clean(name), d)
+	}
 	d, base, i, err := f.find("remove", name)
 	if err == nil && i == nil {
 		err = &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
@@ -164,7 +173,10 @@ func (f *FS) ReadDir(dir string) ([]string, error) {
 	if d == nil {
 		return nil, &fs.PathError{Op: "readdir", Path: dir, Err: fs.ErrNotExist}
 	}
-	return slices.Sorted(maps.Keys(d.seen)), nil
+	names := slices.Collect(maps.Keys(d.seen))
+	names = append(names, f.childDirs(filepath.Clean(dir))...)
+	slices.Sort(names)
+	return names, nil
 }
 
 // MkdirAll makes a directory. It is durable at once, as wal.FS asks.
@@ -174,8 +186,7 @@ func (f *FS) MkdirAll(dir string) error {
 	if f.off {
 		return ErrPowerOff
 	}
-	dir = filepath.Clean(dir)
-	if f.dirs[dir] == nil {
+	for dir = filepath.Clean(dir); f.dirs[dir] == nil && dir != "/" && dir != "."; dir = filepath.Dir(dir) {
 		f.dirs[dir] = &directory{seen: map[string]*inode{}, disk: map[string]*inode{}}
 	}
 	return nil
@@ -193,6 +204,7 @@ func (f *FS) SyncDir(dir string) error {
 		return &fs.PathError{Op: "syncdir", Path: dir, Err: fs.ErrNotExist}
 	}
 	d.disk, d.pending = maps.Clone(d.seen), nil
+	f.moves = slices.DeleteFunc(f.moves, func(m move) bool { return filepath.Dir(m.from) == filepath.Clean(dir) })
 	return nil
 }
 
