@@ -3,6 +3,7 @@ package localtier
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/strandline/strandline/localtier/wal"
@@ -82,6 +83,8 @@ type Config struct {
 	// Backoff is the publisher's first pause after a failure, doubled with full jitter
 	// up to MaxBackoff.
 	Backoff, MaxBackoff time.Duration
+	// Jitter picks a pause of up to a window of the back-off; nil: at random.
+	Jitter func(window time.Duration) time.Duration
 	// WriterVersion is recorded in the footers of slots.
 	WriterVersion string
 }
@@ -106,6 +109,9 @@ func (c Config) withDefaults() Config {
 	set(&c.Backoff, DefaultBackoff)
 	set(&c.MaxBackoff, DefaultMaxBackoff)
 	set(&c.WriterVersion, "strandline")
+	if c.Jitter == nil {
+		c.Jitter = func(window time.Duration) time.Duration { return time.Duration(rand.Int64N(int64(window)) + 1) }
+	}
 	return c
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/strandline/strandline/absorb"
@@ -69,7 +68,7 @@ func doubtful(err error) bool {
 // what failed.
 func backoff(c Config, tries int, failed error) time.Duration {
 	window := min(c.Backoff<<min(tries, 16), c.MaxBackoff)
-	return max(time.Duration(rand.Int64N(int64(window))+1), objstore.RetryAfter(failed))
+	return max(c.Jitter(window), objstore.RetryAfter(failed))
 }
 
 // nextSealed waits for the first sealed segment that is not absorbed. false: ctx

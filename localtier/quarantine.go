@@ -76,7 +76,12 @@ type leftOver struct {
 // ListQuarantine lists what was set aside under dir, which is Options.Dir. It changes
 // nothing and may run beside a writer.
 func ListQuarantine(ctx context.Context, dir string) ([]Quarantine, error) {
-	return listQuarantine(ctx, wal.OSFS(false), dir)
+	return ListQuarantineOn(ctx, wal.OSFS(false), dir)
+}
+
+// ListQuarantineOn is ListQuarantine on another file layer.
+func ListQuarantineOn(ctx context.Context, fsys wal.FS, dir string) ([]Quarantine, error) {
+	return listQuarantine(ctx, fsys, dir)
 }
 
 func listQuarantine(ctx context.Context, fsys wal.FS, dir string) ([]Quarantine, error) {

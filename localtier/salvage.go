@@ -50,7 +50,12 @@ type Salvager func(ctx context.Context, p Producer, stream string, rows []segmen
 //
 // ErrUnjudged: start a writer on the directory first. wal.ErrLocked: another salvage runs.
 func Salvage(ctx context.Context, q Quarantine, shards uint32, send Salvager) (rows uint64, err error) {
-	return salvage(ctx, wal.OSFS(false), q, shards, send)
+	return SalvageOn(ctx, wal.OSFS(false), q, shards, send)
+}
+
+// SalvageOn is Salvage on another file layer.
+func SalvageOn(ctx context.Context, fsys wal.FS, q Quarantine, shards uint32, send Salvager) (rows uint64, err error) {
+	return salvage(ctx, fsys, q, shards, send)
 }
 
 func salvage(ctx context.Context, fsys wal.FS, q Quarantine, shards uint32, send Salvager) (rows uint64, err error) {

@@ -92,7 +92,7 @@ func (s *Store) unbraked(ctx context.Context, op Op, key string) error {
 		if waitedFor.IsZero() {
 			s.stats.held.Add(1)
 		}
-		d := until.Sub(now) + jitter(window)
+		d := until.Sub(now) + s.cfg.Jitter(window)
 		if end, ok := ctx.Deadline(); d > left || ok && end.Sub(now) < d {
 			return &Error{
 				Op: string(op), Key: key, Kind: ErrUnavailable, RetryAfter: until.Sub(now), Throttled: true,

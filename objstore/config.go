@@ -47,6 +47,8 @@ type Config struct {
 
 	Nonce func() string                              // names one write; default a random UUID
 	Sleep func(context.Context, time.Duration) error // returns early, with its error, when ctx ends
+	// Jitter picks a pause of 0 to window; default at random.
+	Jitter func(window time.Duration) time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -70,6 +72,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Nonce == nil {
 		c.Nonce = uuid.NewString
+	}
+	if c.Jitter == nil {
+		c.Jitter = jitter
 	}
 	if c.Sleep == nil {
 		c.Sleep = sleep

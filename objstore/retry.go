@@ -109,7 +109,7 @@ func (s *Store) pause(ctx context.Context, n int, asked time.Duration) error {
 		return errAsked
 	}
 	window := min(s.cfg.Backoff<<min(n, 10), MaxBackoff)
-	d := asked + jitter(window)
+	d := asked + s.cfg.Jitter(window)
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
 		return context.DeadlineExceeded // the pause would outlast the caller
 	}
