@@ -37,6 +37,11 @@ type Deployment interface {
 	// seeded one is left and returned as it is.
 	SeedReadGrace(ctx context.Context, d time.Duration) (Margin, error)
 	SeedOrphanGrace(ctx context.Context, d time.Duration) (Margin, error)
+	// SetReadGrace and SetOrphanGrace change a margin; the new value takes effect after one
+	// old grace (ChangeMargin). The value that stands is a no-op. ErrConflict while an
+	// earlier change is not in force yet ("change under way").
+	SetReadGrace(ctx context.Context, d time.Duration) (Margin, error)
+	SetOrphanGrace(ctx context.Context, d time.Duration) (Margin, error)
 
 	// EnsureTopology creates the epoch with its chain rows, or returns the one that
 	// stands; one that differs in a constant is ErrConflict.

@@ -115,6 +115,34 @@ func (d *DB) seed(ctx context.Context, name string, v, least time.Duration, get 
 	return out, err
 }
 
+// SetReadGrace changes the read grace, one old read grace from now.
+func (d *DB) SetReadGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
+	return d.setMargin(ctx, settingReadGrace, v, catalog.LeastReadGrace, func(s *catalog.Settings) catalog.Margin { return s.ReadGrace })
+}
+
+// SetOrphanGrace changes the orphan grace, one old orphan grace from now.
+func (d *DB) SetOrphanGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
+	return d.setMargin(ctx, settingOrphanGrace, v, catalog.LeastOrphanGrace, func(s *catalog.Settings) catalog.Margin { return s.OrphanGrace })
+}
+
+func (d *DB) setMargin(ctx context.Context, name string, v, least time.Duration, get func(*catalog.Settings) catalog.Margin) (out catalog.Margin, err error) {
+	err = d.write(ctx, "Set "+name, func(t *tx) error {
+		s, err := t.settings()
+		if err != nil {
+			return err
+		}
+		if out, err = catalog.ChangeMargin("Set "+name, get(&s), v, least, t.now); err != nil || out == get(&s) {
+			return err
+		}
+		return t.exec(`INSERT INTO settings VALUES (?, ?, ?, ?)
+ ON CONFLICT (name) DO UPDATE SET value = excluded.value, old = excluded.old, effective = excluded.effective`, name, int64(out.Value), int64(out.Old), nanos(out.Effective))
+	})
+	if err != nil {
+		return catalog.Margin{}, err
+	}
+	return out, nil
+}
+
 // RegisterAuditor renews one lease, forgets those that ran out, and counts.
 func (d *DB) RegisterAuditor(ctx context.Context, id string, lease time.Duration) (live int, err error) {
 	if id == "" || lease <= 0 {

@@ -41,6 +41,16 @@ func (f *Catalog) SeedOrphanGrace(ctx context.Context, d time.Duration) (catalog
 	return verb(f.F, "SeedOrphanGrace", func() (catalog.Margin, error) { return f.Catalog.SeedOrphanGrace(ctx, d) })
 }
 
+// SetReadGrace goes through the faults.
+func (f *Catalog) SetReadGrace(ctx context.Context, d time.Duration) (catalog.Margin, error) {
+	return verb(f.F, "SetReadGrace", func() (catalog.Margin, error) { return f.Catalog.SetReadGrace(ctx, d) })
+}
+
+// SetOrphanGrace goes through the faults.
+func (f *Catalog) SetOrphanGrace(ctx context.Context, d time.Duration) (catalog.Margin, error) {
+	return verb(f.F, "SetOrphanGrace", func() (catalog.Margin, error) { return f.Catalog.SetOrphanGrace(ctx, d) })
+}
+
 // EnsureTopology goes through the faults.
 func (f *Catalog) EnsureTopology(ctx context.Context, t catalog.Topology) (catalog.Topology, error) {
 	return verb(f.F, "EnsureTopology", func() (catalog.Topology, error) { return f.Catalog.EnsureTopology(ctx, t) })
