@@ -3,7 +3,6 @@ package localtier
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/strandline/strandline/localtier/wal"
@@ -109,9 +108,6 @@ func (c Config) withDefaults() Config {
 	set(&c.Backoff, DefaultBackoff)
 	set(&c.MaxBackoff, DefaultMaxBackoff)
 	set(&c.WriterVersion, "strandline")
-	if c.Jitter == nil {
-		c.Jitter = func(window time.Duration) time.Duration { return time.Duration(rand.Int64N(int64(window)) + 1) }
-	}
 	return c
 }
 

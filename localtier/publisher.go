@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/strandline/strandline/absorb"
@@ -68,7 +69,14 @@ func doubtful(err error) bool {
 // what failed.
 func backoff(c Config, tries int, failed error) time.Duration {
 	window := min(c.Backoff<<min(tries, 16), c.MaxBackoff)
-	return max(c.Jitter(window), objstore.RetryAfter(failed))
+	return max(c.jitter(window), objstore.RetryAfter(failed))
+}
+
+func (c Config) jitter(window time.Duration) time.Duration {
+	if c.Jitter != nil {
+		return c.Jitter(window)
+	}
+	return time.Duration(rand.Int64N(int64(window)) + 1)
 }
 
 // nextSealed waits for the first sealed segment that is not absorbed. false: ctx
