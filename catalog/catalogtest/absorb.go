@@ -386,7 +386,13 @@ func (w *World) trimAll() {
 			w.Settle(s.Name)
 		}
 	}
-	_, err = w.C.ResolveSettled(w.Ctx, w.Chain, w.SettleMarkers())
+	w.trimSettled()
+}
+
+// trimSettled trims the slots that no ref names, up to the first that one does.
+func (w *World) trimSettled() {
+	w.T.Helper()
+	_, err := w.C.ResolveSettled(w.Ctx, w.Chain, w.SettleMarkers())
 	w.OK(err)
 	row, err := w.C.AdvanceRewritten(w.Ctx, w.Chain, 0)
 	w.OK(err)

@@ -253,6 +253,32 @@ func testRemoveIntent(t *testing.T, open Open) {
 	w.remove(odd, false)
 }
 
+// testRemovePackIntent: a merge of packs inside a burned key's range may come to it, as
+// long as they have lower revisions, whatever their own ranges.
+func testRemovePackIntent(t *testing.T, open Open) {
+	w := NewWorld(t, open)
+	one, two := w.pack("a:1", 0, catalog.Next{}), w.pack("a:1", 0, catalog.Next{})
+	behind := w.pack("a:1", 0, catalog.Next{})
+	n, err := w.C.ResolveSettled(w.Ctx, w.Chain, w.SettleMarkers())
+	w.OK(err)
+	Equal(t, "resolved", n, 3)
+	w.Absorb("b:1") // a chain's last slot row stays
+	w.trimSettled()
+	merged := segment.PackKey(w.Chain, 1, 2, 1)
+	w.burn(merged)
+	w.Clock.Advance(catalog.BurnDelay)
+	w.remove(merged, false)
+	for _, key := range []string{one, two} { // they leave the packs
+		live, err := w.C.Liveness(w.Ctx, key)
+		w.OK(err)
+		w.commitNext(catalog.Next{}, streamRun("a", live[0].Ref))
+		w.remove(merged, key == two)
+	}
+	live, err := w.C.Liveness(w.Ctx, behind)
+	w.OK(err)
+	Equal(t, "a pack of another range stands", len(live), 1)
+}
+
 func mustStream(w *World, name string) catalog.Stream {
 	w.T.Helper()
 	s, err := w.C.Stream(w.Ctx, name)
