@@ -37,7 +37,7 @@ func testRandom(t *testing.T, open Open) {
 				rows: map[string][]segment.Seq{}, live: map[string]segment.Pos{},
 				slots: map[string]bool{}, objects: map[string]bool{}, done: map[string]int{},
 			}
-			acts := []func(){m.absorb, m.absorb, m.settle, m.settle, m.gc, m.trim, m.teardown, m.wait, m.trimCheck, m.reap, m.judge, m.judge, m.wait, m.reacquireChain, m.retain, m.reclaim}
+			acts := []func(){m.absorb, m.absorb, m.settle, m.settle, m.gc, m.trim, m.teardown, m.wait, m.trimCheck, m.reap, m.judge, m.judge, m.wait, m.reacquireChain, m.retain, m.reclaim, m.loseAny}
 			for range 300 {
 				acts[m.r.IntN(len(acts))]()
 				m.check()
@@ -45,7 +45,7 @@ func testRandom(t *testing.T, open Open) {
 					return
 				}
 			}
-			for _, want := range []string{"settled", "truncated", "gc", "retired", "slots trimmed", "reaped", "orphans", "resolved", "retained", "reclaimed"} {
+			for _, want := range []string{"settled", "truncated", "gc", "retired", "slots trimmed", "reaped", "orphans", "resolved", "retained", "reclaimed", "lost", "lost and retired"} {
 				if m.done[want] == 0 {
 					t.Errorf("the run never came to %q: %v", want, m.done)
 				}
@@ -125,6 +125,9 @@ func (m *model) gc() {
 		return
 	}
 	i := m.r.IntN(len(refs))
+	if refs[i].Kind == catalog.RefLost {
+		return
+	}
 	m.move(s, refs[i:min(len(refs), i+1+m.r.IntN(3))], "gc")
 }
 
@@ -133,7 +136,7 @@ func (m *model) gc() {
 func (m *model) move(stream string, refs []catalog.Ref, what string) {
 	run := []catalog.Ref{refs[0]}
 	for _, r := range refs[1:] {
-		if r.PrevLast != run[len(run)-1].LastPos() {
+		if r.PrevLast != run[len(run)-1].LastPos() || r.Kind == catalog.RefLost {
 			break
 		}
 		run = append(run, r)
@@ -215,6 +218,7 @@ func (m *model) teardown() {
 	n, err := m.C.RetireRefs(m.Ctx, p.Dead)
 	m.OK(err)
 	m.done["retired"] += n
+	m.countLost(p.Dead)
 }
 
 func (m *model) wait() { m.Clock.Advance(time.Duration(m.r.IntN(60)) * time.Second) }
@@ -337,7 +341,10 @@ func (m *model) checkStream(stream string) {
 		if r.Rows != want.Rows || r.RowSum != want.RowSum {
 			m.T.Errorf("step %d: ref %s..%s of %s has %d rows, sum %x; they are %d, sum %x", m.n, r.FirstPos(), r.LastPos(), stream, r.Rows, r.RowSum, want.Rows, want.RowSum)
 		}
-		if !m.slots[r.Key] && !m.objects[r.Key] {
+		if r.Kind == catalog.RefLost != (r.Key == "") {
+			m.T.Errorf("step %d: ref %s..%s of %s is %s in %q", m.n, r.FirstPos(), r.LastPos(), stream, r.Kind, r.Key)
+		}
+		if r.Kind != catalog.RefLost && !m.slots[r.Key] && !m.objects[r.Key] {
 			m.T.Errorf("step %d: %s of %s names %s, which was deleted", m.n, r.FirstPos(), stream, r.Key)
 		}
 		served = append(served, m.between(stream, r.First, r.Last)...)

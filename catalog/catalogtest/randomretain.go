@@ -32,6 +32,7 @@ func (m *model) reclaim() {
 	m.OK(err)
 	Equal(m.T, "retired of a page that nobody changed", n, len(dead))
 	m.done["reclaimed"] += n
+	m.countLost(dead)
 	if more {
 		return
 	}

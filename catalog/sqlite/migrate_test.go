@@ -62,6 +62,41 @@ INSERT INTO chain VALUES (1, 0, zeroblob(16), '', 0, 0, 0, 1, zeroblob(16), 0, 1
 	}
 }
 
+// TestMigrateFrom2: packs that stood before their index are found by it.
+func TestMigrateFrom2(t *testing.T) {
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	raw, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rows = `INSERT INTO topology VALUES (1, 1, 'express', '["b"]', 1, 'open', '{}');
+INSERT INTO chain VALUES (1, 0, zeroblob(16), '', 0, 0, 0, 4, zeroblob(16), 0, 7, 1, 1, 0, 1, 0, 0, '[]', 0, 0, 1);
+INSERT INTO stream VALUES (1, 'a', 0, 0, 1, 6, 0, 0, 0, '');
+INSERT INTO object VALUES (1, 'pack/00000001.00000000/0000000000000001-0000000000000002', 'pack', 'standard', 0, 0);
+INSERT INTO object VALUES (2, 'pack/00000001.00000000/0000000000000003-0000000000000003', 'pack', 'standard', 0, 1);
+INSERT INTO ref VALUES (1, 1, 1, 4, 0, 0, 0, 1, 1, 0, 50, 100, 1, 0, 0, 4, 0, 100, 0, 0);
+INSERT INTO ref VALUES (1, 1, 5, 6, 0, 1, 4, 2, 1, 0, 50, 100, 1, 0, 0, 2, 0, 100, 0, 0);`
+	if _, err := raw.ExecContext(ctx, schema1+schema2+rows+"PRAGMA user_version = 2;"); err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := openAt(t, path, nil)
+	for generation, want := range []segment.Key{{ID: 1, LastID: 2}, {ID: 3, LastID: 3}} {
+		w, err := d.PackWindow(ctx, segment.Chain{Epoch: 1}, uint32(generation), 8)
+		key := segment.PackKey(segment.Chain{Epoch: 1}, want.ID, want.LastID, 0)
+		if err != nil || len(w.Packs) != 1 || w.Packs[0] != key || len(w.Refs) != 1 || w.Refs[0].Key != key {
+			t.Fatalf("generation %d: %+v, %v", generation, w, err)
+		}
+	}
+	if tops, err := d.Topologies(ctx); err != nil || len(tops) != 1 || !tops[0].Retention.Keeps() {
+		t.Fatalf("%+v, %v", tops, err)
+	}
+	checkPlans(t, d)
+}
+
 // TestMigrationIsWhole: one that is cut leaves the version that stood.
 func TestMigrationIsWhole(t *testing.T) {
 	ctx := context.Background()

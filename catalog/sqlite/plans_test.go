@@ -59,7 +59,7 @@ func explain(t testing.TB, c *conn, q string) (steps []string) {
 
 // scans: EXPLAIN names the tables by the aliases that the statements give them.
 func scans(step string) bool {
-	for _, table := range []string{"ref", "r", "slot", "s", "w", "object", "o", "stream", "marker", "m", "intent"} {
+	for _, table := range []string{"ref", "r", "slot", "s", "w", "object", "o", "stream", "marker", "m", "intent", "x", "y", "k"} {
 		rest, ok := strings.CutPrefix(step, "SCAN "+table)
 		if ok && (rest == "" || rest[0] == ' ') && !strings.Contains(rest, "object_odd") && !strings.Contains(rest, "slot_owed") {
 			return true
