@@ -3,6 +3,7 @@ package auditor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -24,14 +25,16 @@ type Settler interface {
 	RunMarker(ctx context.Context, m catalog.Marker, owner string) (settle.Report, error)
 }
 
-// Deps are what an auditor works with; none has a default but Wait.
+// Deps are what an auditor works with; none has a default but Budget and Wait.
 type Deps struct {
 	ID      string // of this process, in leases; never that of another
 	Catalog catalog.Catalog
 	Classes objstore.Classes
 	Settler Settler
 	Logger  *slog.Logger
-	Clock   func() time.Time // the process's, with its monotonic reading (time.Now)
+	// Budget is the one that Settler spends from; nil: no bound.
+	Budget *Budget
+	Clock  func() time.Time // the process's, with its monotonic reading (time.Now)
 	// Wait returns when d has passed by Clock, or early, with its error, when ctx
 	// ends. Default: a timer.
 	Wait func(ctx context.Context, d time.Duration) error
@@ -75,7 +78,10 @@ func New(d Deps, cfg Config) (*Auditor, error) {
 		return nil, err
 	}
 	if d.ID == "" || d.Catalog == nil || d.Settler == nil || d.Logger == nil || d.Clock == nil || len(d.Classes) == 0 {
-		return nil, errors.New("auditor: Deps has an empty field: give all but Wait")
+		return nil, errors.New("auditor: Deps has an empty field: give all but Budget and Wait")
+	}
+	if d.Budget != nil && d.Budget.deps.ID != d.ID {
+		return nil, fmt.Errorf("auditor: the budget is that of auditor %q, not of %q: give each its own", d.Budget.deps.ID, d.ID)
 	}
 	if d.Wait == nil {
 		d.Wait = wait
@@ -105,7 +111,20 @@ func New(d Deps, cfg Config) (*Auditor, error) {
 func (a *Auditor) Summary() Summary {
 	s := a.ledger.snapshot()
 	s.DryRun = a.del.Lines()
+	s.Budget = a.Budget.summary()
 	return s
+}
+
+// register renews the auditor's lease, by which budgets are shared. Safety does not
+// rest on it.
+func (a *Auditor) register(ctx context.Context) error {
+	var err error
+	if a.Budget != nil {
+		_, err = a.Budget.Register(ctx)
+	} else {
+		_, err = a.Catalog.RegisterAuditor(ctx, a.ID, a.cfg.Lease)
+	}
+	return err
 }
 
 // wait is the timer behind Deps.Wait.
@@ -133,6 +152,9 @@ func (a *Auditor) wire() []duty {
 	all := []duty{
 		{catalog.DutyAbsorbCheck, false, a.runAbsorb},
 		{catalog.DutySettle, false, a.runSettle},
+		{catalog.DutyPackMerge, false, a.runRewrites(catalog.DutyPackMerge)},
+		{catalog.DutyTailFill, false, a.runRewrites(catalog.DutyTailFill)},
+		{catalog.DutyGC, false, a.runRewrites(catalog.DutyGC)},
 		{catalog.DutyTeardown, false, a.runTeardown},
 		{catalog.DutyReclaim, false, a.runReclaim},
 		{catalog.DutyTrimCheck, true, a.runTrim},
@@ -148,7 +170,8 @@ func (a *Auditor) wire() []duty {
 
 func dutyNames() []string {
 	return []string{
-		string(catalog.DutyAbsorbCheck), string(catalog.DutySettle), string(catalog.DutyTeardown), string(catalog.DutyReclaim),
+		string(catalog.DutyAbsorbCheck), string(catalog.DutySettle), string(catalog.DutyPackMerge), string(catalog.DutyTailFill),
+		string(catalog.DutyGC), string(catalog.DutyTeardown), string(catalog.DutyReclaim),
 		string(catalog.DutyTrimCheck), string(catalog.DutyReapCheck), string(catalog.DutyOrphan), string(catalog.DutySweep),
 	}
 }

@@ -25,7 +25,7 @@ type OnceOptions struct {
 // error joins what still stands failed: those markers are postponed, and a later
 // run takes them again. In a dry run it tells what would go, and changes nothing.
 func (a *Auditor) Once(ctx context.Context, o OnceOptions) (Summary, error) {
-	if _, err := a.Catalog.RegisterAuditor(ctx, a.ID, a.cfg.Lease); err != nil {
+	if err := a.register(ctx); err != nil {
 		return a.Summary(), fmt.Errorf("register auditor: %w", err)
 	}
 	if a.cfg.DryRun {
@@ -100,7 +100,7 @@ func (a *Auditor) awaited() []catalog.Duty {
 	var out []catalog.Duty
 	for _, d := range a.duties {
 		switch d.name {
-		case catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutyTeardown, catalog.DutyReclaim:
+		case catalog.DutyPackMerge, catalog.DutyTailFill, catalog.DutyGC, catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutyTeardown, catalog.DutyReclaim:
 			out = append(out, d.name)
 		}
 	}
@@ -115,7 +115,7 @@ func (a *Auditor) finish(ctx context.Context) (Summary, error) {
 	} else if st, err := a.Catalog.Status(ctx); err != nil {
 		errs = append(errs, err)
 	} else {
-		a.ledger.debts(st.Markers)
+		a.ledger.debts(&st)
 	}
 	a.mu.Lock()
 	for _, key := range slices.Sorted(maps.Keys(a.failures)) {

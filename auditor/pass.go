@@ -79,7 +79,11 @@ func (a *Auditor) mayDelete(ctx context.Context, d catalog.Duty) (bool, error) {
 // take leases due markers of a duty. One that came up at the same version again
 // and again without an error is treated as failed: nothing may spin.
 func (a *Auditor) take(ctx context.Context, d catalog.Duty) ([]catalog.Marker, error) {
-	taken, err := a.Catalog.TakeDue(ctx, catalog.Take{Duties: []catalog.Duty{d}, Owner: a.ID, Lease: a.cfg.Lease, Limit: a.cfg.Batch})
+	return a.takeUpTo(ctx, d, a.cfg.Batch)
+}
+
+func (a *Auditor) takeUpTo(ctx context.Context, d catalog.Duty, limit int) ([]catalog.Marker, error) {
+	taken, err := a.Catalog.TakeDue(ctx, catalog.Take{Duties: []catalog.Duty{d}, Owner: a.ID, Lease: a.cfg.Lease, Limit: limit})
 	if err != nil {
 		return nil, fmt.Errorf("take due %s markers: %w", d, err)
 	}

@@ -46,14 +46,14 @@ func (a *Auditor) loop(ctx context.Context, d duty, slots chan struct{}) {
 // debts. Safety does not rest on it.
 func (a *Auditor) keepLease(ctx context.Context) {
 	for {
-		if _, err := a.Catalog.RegisterAuditor(ctx, a.ID, a.cfg.Lease); err != nil && ctx.Err() == nil {
+		if err := a.register(ctx); err != nil && ctx.Err() == nil {
 			a.fail("auditor", "", err)
 			a.Logger.Warn("auditor's lease not renewed", "error", err)
 		} else {
 			a.clear("auditor", "")
 		}
 		if st, err := a.Catalog.Status(ctx); err == nil {
-			a.ledger.debts(st.Markers)
+			a.ledger.debts(&st)
 		}
 		a.forget()
 		if a.Wait(ctx, a.cfg.Lease/3) != nil {

@@ -58,9 +58,7 @@ func (a *Auditor) settleChain(ctx context.Context, chain segment.Chain) (int, er
 		}
 		a.ledger.outcome(name, "batch", false)
 		a.ledger.count(name, "slots resolved", r.Resolved)
-		a.ledger.count(name, "outputs", r.Outputs)
-		a.ledger.count(name, "members failed", len(r.Failures))
-		a.ledger.note(name, func(d *DutySummary) { d.Bytes += r.StoredBytes })
+		a.moved(name, &r)
 		if len(r.Failures) > 0 {
 			f := r.Failures[0]
 			return worked + r.Resolved + r.Outputs, fmt.Errorf("settle %s: %d members failed, first stream %q: %w", chain, len(r.Failures), f.Stream, f.Err)

@@ -20,11 +20,14 @@ type DutySummary struct {
 	Outcomes    map[string]int   `json:"outcomes"`
 	Kept        map[string]int   `json:"kept"` // what stays, by reason
 	Bytes       int64            `json:"bytes"`
+	Through     int64            `json:"bytes_through"`     // moved through this process
+	ServerSide  int64            `json:"bytes_server_side"` // moved within the store
 	Seconds     float64          `json:"seconds"`
 	Requests    map[string]int64 `json:"requests"` // of the stores during its passes; duties at work at once count each other's
 	LastSuccess time.Time        `json:"last_success"`
 	LastError   string           `json:"last_error,omitempty"`
-	OldestDebt  time.Time        `json:"oldest_debt"` // due time of its oldest marker; zero: none stands
+	OldestDebt  time.Time        `json:"oldest_debt"`             // due time of its oldest marker; zero: none stands
+	DebtAge     float64          `json:"oldest_debt_age_seconds"` // how long that has been due, by the database's clock
 }
 
 // Summary is what an auditor did so far.
@@ -33,6 +36,7 @@ type Summary struct {
 	Rounds int                    `json:"rounds"`
 	Held   string                 `json:"held,omitempty"` // why deletes are stopped
 	DryRun []orphan.Line          `json:"dry_run,omitempty"`
+	Budget *BudgetSummary         `json:"budget,omitempty"`
 }
 
 // ledger gathers the summary. It is safe for concurrent use.
@@ -106,13 +110,17 @@ func (l *ledger) round() {
 	l.rounds++
 }
 
-// debts enters the oldest debt of each duty.
-func (l *ledger) debts(markers map[catalog.Duty]catalog.MarkerCount) {
+// debts enters the oldest debt of each duty, and forgets those that are paid.
+func (l *ledger) debts(st *catalog.Status) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for duty, count := range markers {
+	for _, d := range l.duties {
+		d.OldestDebt, d.DebtAge = time.Time{}, 0
+	}
+	for duty, count := range st.Markers {
 		if count.Standing > 0 {
-			l.of(string(duty)).OldestDebt = count.Oldest
+			d := l.of(string(duty))
+			d.OldestDebt, d.DebtAge = count.Oldest, max(st.Now.Sub(count.Oldest), 0).Seconds()
 		}
 	}
 }

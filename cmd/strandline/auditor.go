@@ -23,6 +23,8 @@ type auditorFlags struct {
 	orphanGrace time.Duration
 	settleAge   time.Duration
 	settleBytes sizeFlag
+	budgetBytes sizeFlag
+	budgetReqs  int64
 	config      auditor.Config
 	given       func(name string) bool
 }
@@ -33,8 +35,14 @@ func (f *auditorFlags) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.orphanGrace, "auditor-orphan-grace", catalog.DefaultOrphanGrace, "age at which an intent is judged; only seeds the catalog's setting")
 	fs.DurationVar(&f.settleAge, "settle-age", settle.DefaultSettleAge, "settle a chain when its oldest slot is this old")
 	fs.Var(&f.settleBytes, "settle-bytes", "or when so many bytes of slots stand")
+	fs.Var(&f.budgetBytes, "budget-bytes", "bytes a second that all auditors together move through their processes, shared by their number; 0: no bound")
+	fs.Int64Var(&f.budgetReqs, "budget-requests", 0, "requests a second that all auditors together spend on moving; 0: no bound")
 	f.given = fs.Changed
 }
+
+// leastBudget moves a batch of usual slots (segments of 64 MiB) within a job's deadline,
+// also as the share of one of a few auditors. Below it jobs would give up for ever.
+const leastBudget = 1 << 20
 
 func (f *auditorFlags) validate() error {
 	switch {
@@ -46,6 +54,10 @@ func (f *auditorFlags) validate() error {
 		return fmt.Errorf("--auditor-orphan-grace %v: give at least the read grace, %v", f.orphanGrace, f.readGrace)
 	case f.settleAge < 0:
 		return fmt.Errorf("--settle-age %v: give 0 or more", f.settleAge)
+	case f.budgetBytes != 0 && f.budgetBytes < leastBudget:
+		return fmt.Errorf("--budget-bytes %v: give 1MiB or more, or 0 for no bound", &f.budgetBytes)
+	case f.budgetReqs < 0:
+		return fmt.Errorf("--budget-requests %d: give 1 or more, or 0 for no bound", f.budgetReqs)
 	}
 	return f.config.Validate()
 }
@@ -81,15 +93,22 @@ func (f *auditorFlags) build(t *tier, log *slog.Logger) (*auditor.Auditor, error
 	if age == 0 {
 		age = -1 // the package's word for "at once"
 	}
+	id := uuid.NewString()
+	budget, err := auditor.NewBudget(auditor.BudgetDeps{
+		ID: id, Catalog: t.catalog, Clock: time.Now, Lease: f.config.Lease, Movers: f.config.Movers(),
+	}, auditor.Limits{Bytes: int64(f.budgetBytes), Requests: f.budgetReqs})
+	if err != nil {
+		return nil, err
+	}
 	settler, err := settle.New(settle.Deps{
 		Catalog: t.catalog, Classes: t.classes, Clock: time.Now, Logger: log,
-		NewNonce: uuid.NewString, NewUUID: newUUID,
+		NewNonce: uuid.NewString, NewUUID: newUUID, Budget: budget,
 	}, settle.Config{SettleAge: age, SettleBytes: bytes})
 	if err != nil {
 		return nil, err
 	}
 	return auditor.New(auditor.Deps{
-		ID: uuid.NewString(), Catalog: t.catalog, Classes: t.classes, Settler: settler, Logger: log, Clock: time.Now,
+		ID: id, Catalog: t.catalog, Classes: t.classes, Settler: settler, Budget: budget, Logger: log, Clock: time.Now,
 	}, f.config)
 }
 
@@ -103,7 +122,7 @@ func (a *app) auditorCommand() *cobra.Command {
 	var linger time.Duration
 	cmd := &cobra.Command{
 		Use:   "auditor",
-		Short: "Run the duties: settle, reclaim, trim-check, reap-check, orphan, teardown, sweep",
+		Short: "Run the duties: absorb-check, settle, pack-merge, tail-fill, gc, teardown, reclaim, trim-check, reap-check, orphan, sweep",
 		Long: "Runs until Ctrl-C, or with --once until nothing is due. --once also waits for what comes due within --linger, so that\n" +
 			"short graces are seen through in one run. Any number of auditors may run at once.",
 		Args: cobra.NoArgs,
@@ -154,7 +173,7 @@ func (a *app) auditorCommand() *cobra.Command {
 	fs.DurationVar(&linger, "linger", 0, "with --once: also wait for what comes due within this time (default: 3 read graces, at most 5s)")
 	fs.BoolVar(&f.config.DryRun, "dry-run", false, "print what would be deleted and why the rest stays; change nothing")
 	fs.BoolVar(&f.config.Sweep, "sweep", false, "also reclaim settled objects that nothing watches")
-	fs.StringSliceVar(&f.config.Duties, "duty", nil, "run only these duties")
+	fs.StringSliceVar(&f.config.Duties, "duty", nil, "run only these duties, e.g. gc or pack-merge (see above)")
 	return cmd
 }
 
@@ -187,11 +206,11 @@ func (a *app) printSummary(t *tier, s auditor.Summary) error {
 			Requests map[string]int64 `json:"requests"`
 		}{s, requestsOf(t)})
 	}
-	rows := [][]string{{"DUTY", "RUNS", "FAILED", "ITEMS", "SECONDS", "OUTCOMES", "KEPT"}}
+	rows := [][]string{{"DUTY", "RUNS", "FAILED", "ITEMS", "SECONDS", "MOVED", "OLDEST DEBT", "OUTCOMES", "KEPT"}}
 	for _, name := range sorted(s.Duties) {
 		d := s.Duties[name]
 		rows = append(rows, []string{
-			name, num(d.Started), num(d.Failed), num(d.Items), fmt.Sprintf("%.2f", d.Seconds), counts(d.Outcomes), counts(d.Kept),
+			name, num(d.Started), num(d.Failed), num(d.Items), fmt.Sprintf("%.2f", d.Seconds), movedText(&d), debtText(&d), counts(d.Outcomes), counts(d.Kept),
 		})
 	}
 	if err := table(a.out, rows); err != nil {
@@ -207,7 +226,36 @@ func (a *app) printSummary(t *tier, s auditor.Summary) error {
 	if s.Held != "" {
 		fmt.Fprintf(a.out, "deletes are held: %s\n", s.Held)
 	}
+	if b := s.Budget; b != nil {
+		fmt.Fprintf(a.out, "budget: share of one of %d auditors: %s, %s; waited %.0f s for it\n", b.Auditors,
+			perSecond(b.BytesPerSecond, bytesText(int64(b.BytesPerSecond))), perSecond(b.Requests, fmt.Sprintf("%.1f requests", b.Requests)), b.WaitedSeconds)
+	}
 	return nil
+}
+
+func perSecond(share float64, text string) string {
+	if share == 0 {
+		return "no bound"
+	}
+	return text + "/s"
+}
+
+// movedText is what went through the process, and what the store moved by itself.
+func movedText(d *auditor.DutySummary) string {
+	if d.Through+d.ServerSide == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%s, %s in the store", bytesText(d.Through), bytesText(d.ServerSide))
+}
+
+func debtText(d *auditor.DutySummary) string {
+	switch {
+	case d.OldestDebt.IsZero():
+		return "-"
+	case d.DebtAge == 0:
+		return "not due"
+	}
+	return (time.Duration(d.DebtAge * float64(time.Second))).Round(time.Second).String()
 }
 
 func counts(m map[string]int) string {
