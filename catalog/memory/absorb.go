@@ -1,0 +1,195 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// AbsorbSlot takes a published slot into the history (03 §2 step 3).
+func (c *Catalog) AbsorbSlot(ctx context.Context, a catalog.Absorb) (out catalog.Absorbed, err error) {
+	if err := catalog.ValidateAbsorb(&a); err != nil {
+		return out, err
+	}
+	a.Slot.Sealed = plain(a.Slot.Sealed)
+	err = c.write(ctx, "AbsorbSlot", func(t *tx) (err error) {
+		out, err = t.absorb(&a)
+		return err
+	})
+	return out, err
+}
+
+func (t *tx) absorb(a *catalog.Absorb) (catalog.Absorbed, error) {
+	s := &a.Slot
+	row, err := t.row(s.Chain)
+	if err != nil {
+		return catalog.Absorbed{}, err
+	}
+	var stood *catalog.SlotRow
+	if s.ID < row.AbsorbedEnd {
+		if have, ok := t.slot.get(slotKey{s.Chain, s.ID}); ok {
+			stood = &have.SlotRow
+		}
+	}
+	term, _ := t.term.get(termKey{s.Chain, s.Term})
+	already, err := t.checkAbsorb(&row, a, stood, term)
+	if err != nil || already {
+		return catalog.Absorbed{Chain: row, Already: already && err == nil}, err
+	}
+	if a.Void {
+		err = t.absorbVoid(a, &row)
+		return catalog.Absorbed{Chain: row}, err
+	}
+	out := catalog.Absorbed{}
+	if out.Inserted, out.Dead, err = t.absorbRefs(a, &row); err != nil {
+		return out, err
+	}
+	if err := t.absorbSlotRow(a, &row); err != nil {
+		return out, err
+	}
+	err = t.advanceChain(a, &row, term)
+	out.Chain = row
+	return out, err
+}
+
+// checkAbsorb asks the guards, but for those that are skipped.
+func (t *tx) checkAbsorb(row *catalog.ChainRow, a *catalog.Absorb, stood *catalog.SlotRow, term *catalog.TermRow) (bool, error) {
+	if len(t.skip) == 0 {
+		return catalog.CheckAbsorb(row, a, stood, term, t.now)
+	}
+	seen, ask := *row, *a
+	if t.skip[Position] && ask.Slot.ID > seen.AbsorbedEnd {
+		seen.AbsorbedEnd = ask.Slot.ID
+	}
+	if t.skip[Caller] && ask.CallerTerm < seen.Term {
+		ask.CallerTerm, ask.CallerOwner = seen.Term, seen.Owner
+	}
+	if t.skip[Continues] {
+		seen.LastTerm, seen.NextSeq, seen.LastUUID = min(seen.LastTerm, ask.Slot.Term), ask.Slot.First, ask.Slot.Prev
+	}
+	return catalog.CheckAbsorb(&seen, &ask, stood, term, t.now)
+}
+
+// absorbVoid: only absorbed_end moves. A slot that may hold rows keeps a parked
+// marker, which nothing passes, until a person accepts the loss.
+func (t *tx) absorbVoid(a *catalog.Absorb, row *catalog.ChainRow) error {
+	s := a.Slot
+	s.Void = true
+	t.putSlot(&slotRow{SlotRow: s, key: a.Key})
+	if a.HoldsRows() {
+		id := catalog.SettleID(s.Chain, s.ID)
+		t.arm(catalog.DutySettle, id, a.Class, parked.Sub(t.now))
+		m, _ := t.marker.get(markerKey{catalog.DutySettle, id})
+		said := *m
+		said.LastError = "void: " + a.Reason
+		t.putMarker(&said)
+	}
+	row.AbsorbedEnd++
+	t.record("void", s.Chain.String(), fmt.Sprintf("%s: segment %s term %d: %s", a.Key, s.UUID, s.Term, a.Reason))
+	return t.putChain(row)
+}
+
+// parked is the due time of a marker that waits for a person.
+var parked = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// absorbSlotRow records the slot and, where its topology settles, arms its marker.
+func (t *tx) absorbSlotRow(a *catalog.Absorb, row *catalog.ChainRow) error {
+	s := &a.Slot
+	settle, err := t.settles(s.Epoch)
+	if err != nil {
+		return err
+	}
+	t.putSlot(&slotRow{SlotRow: *s, key: a.Key, owed: settle})
+	if !settle {
+		return nil
+	}
+	row.TransitBytes += s.Bytes
+	if row.TransitSince.IsZero() {
+		row.TransitSince = s.Sealed
+	}
+	t.arm(catalog.DutySettle, catalog.SettleID(s.Chain, s.ID), a.Class, 0)
+	return nil
+}
+
+// advanceChain moves the chain's cursors, consumers and term over the slot.
+func (t *tx) advanceChain(a *catalog.Absorb, row *catalog.ChainRow, term *catalog.TermRow) error {
+	s := &a.Slot
+	row.AbsorbedEnd, row.LastUUID, row.LastTerm, row.NextSeq = s.ID+1, s.UUID, s.Term, s.Next
+	row.Closed = s.Closed
+	before := catalog.SlowestCursor(row.Consumers)
+	row.Consumers = catalog.MergeConsumers(row.Consumers, a.Consumers, row.WatermarkSeq)
+	if before != catalog.SlowestCursor(row.Consumers) {
+		t.armTrim(row.Chain)
+	}
+	next := catalog.TermRow{Chain: s.Chain, Term: s.Term} // the catalog lost the acquire, not the slot
+	if term != nil {
+		next = *term
+	}
+	if next.First == 0 {
+		next.First = s.ID
+	}
+	next.Last, next.LastSeq = s.ID, s.Next-1
+	t.term.set(termKey{s.Chain, s.Term}, &next)
+	return t.putChain(row)
+}
+
+// absorbRefs inserts one ref per chunk that is not wholly dead, and moves the
+// streams' tips.
+func (t *tx) absorbRefs(a *catalog.Absorb, row *catalog.ChainRow) (inserted, dead int, err error) {
+	var s *streamRow // of the chunk before: chunks of one stream lie side by side
+	for i := range a.Refs {
+		if s == nil || s.Name != a.Refs[i].Stream {
+			if s != nil {
+				t.putStream(s)
+			}
+			if s, err = t.streamFor(a.Refs[i].Stream); err != nil {
+				return 0, 0, err
+			}
+		}
+		r := a.Refs[i]
+		if !s.Last.Less(r.FirstPos()) {
+			return 0, 0, catalog.Conflict("AbsorbSlot", "tip of stream "+r.Stream, "below "+r.FirstPos().String(), s.Last)
+		}
+		r.StreamID, r.PrevLast = s.ID, s.Last
+		s.Last, s.lastShard = r.LastPos(), a.Slot.Shard
+		if r.Dead(catalog.EffectiveLiveFrom(s.LiveFrom, row.Chain, row.WatermarkSeq)) {
+			dead++
+			if !t.skip[DeadRefs] {
+				continue
+			}
+		} else {
+			s.Deleted = false // listed again; what lay below live_from stays dead
+		}
+		r.Key, r.Class = a.Key, a.Class
+		if err := t.checkObject(&r); err != nil {
+			return 0, 0, err
+		}
+		t.putRef(&r)
+		inserted++
+	}
+	if s != nil {
+		t.putStream(s)
+	}
+	return inserted, dead, nil
+}
+
+// streamFor is the caller's own copy of a stream's row; one name has one id for ever.
+func (t *tx) streamFor(name string) (*streamRow, error) {
+	if have, ok := t.streamName.get(name); ok {
+		s := *have
+		return &s, nil
+	}
+	k, err := segment.ParseKey(segment.StreamKey(name, 1, 1, 0))
+	if err != nil {
+		return nil, catalog.Invalid("AbsorbSlot", "stream %q: %v", name, err)
+	}
+	t.lastStream++
+	s := &streamRow{Stream: catalog.Stream{ID: t.lastStream, Name: name, Created: t.now}}
+	if k.StreamHash != "" {
+		t.streamHash.set(hashKey{k.StreamHash, s.ID}, struct{}{})
+	}
+	return s, nil
+}

@@ -1,0 +1,161 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// CommitRewrite makes an output visible (03 §4 step 5): all runs, or none.
+func (c *Catalog) CommitRewrite(ctx context.Context, r catalog.Rewrite) (out catalog.Rewritten, err error) {
+	if err := catalog.ValidateRewrite(&r); err != nil {
+		return out, err
+	}
+	err = c.write(ctx, "CommitRewrite", func(t *tx) error {
+		out, err = t.commitRewrite(&r)
+		return err
+	})
+	return out, err
+}
+
+func (t *tx) commitRewrite(r *catalog.Rewrite) (out catalog.Rewritten, err error) {
+	if err := t.checkKinds("CommitRewrite"); err != nil {
+		return out, err
+	}
+	in := t.intentOf(r.Key)
+	// The answer of an earlier commit was lost. Commits are all or none, so one ref that
+	// names the key says that all of it happened; a trim may have taken others since.
+	for have := range t.naming(r.Key) {
+		out.Committed = append(out.Committed, *have)
+	}
+	if len(out.Committed) > 0 {
+		out.Already = true
+		t.settleIntent(in, r, true)
+		return out, nil
+	}
+	if err := catalog.CheckIntent("CommitRewrite", in, r.Key, r.Nonce); err != nil && !t.skip[CommitIntent] {
+		return out, err
+	}
+	swaps, err := t.planSwaps(r)
+	if err != nil {
+		return out, err
+	}
+	if err := t.applySwaps(swaps, &out); err != nil {
+		return out, err
+	}
+	out.Nothing = len(out.Committed) == 0
+	t.armNext(r.Next, out.Committed)
+	t.settleIntent(in, r, !out.Nothing)
+	return out, nil
+}
+
+// settleIntent drops ended uploads; an intent whose object a ref names, and that has
+// no upload left, is done. Otherwise it stays for the judge.
+func (t *tx) settleIntent(in *catalog.Intent, r *catalog.Rewrite, named bool) {
+	if in == nil || in.State != catalog.IntentStanding || in.Nonce != r.Nonce {
+		return
+	}
+	in.Uploads = without(in.Uploads, r.UploadsGone)
+	if named && len(in.Uploads) == 0 {
+		t.dropIntent(in.Key)
+		return
+	}
+	t.putIntent(in)
+}
+
+// planSwaps validates every run against what stands, before anything is written.
+func (t *tx) planSwaps(r *catalog.Rewrite) ([]catalog.Swap, error) {
+	live := make([]segment.Pos, len(r.Runs))
+	found := 0
+	for i := range r.Runs {
+		n := &r.Runs[i].New
+		s, okStream := t.stream.get(n.StreamID)
+		row, okChain := t.chain.get(n.Chain)
+		if okStream && okChain {
+			live[i] = catalog.EffectiveLiveFrom(s.LiveFrom, n.Chain, row.WatermarkSeq)
+			found++
+		}
+	}
+	if found != len(live) {
+		return nil, catalog.Conflict("CommitRewrite", "streams and chains", len(live), found)
+	}
+	swaps := make([]catalog.Swap, len(r.Runs))
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		var err error
+		if swaps[i], err = catalog.PlanSwap(run, live[i], t.standing(run)); err != nil {
+			return nil, err
+		}
+	}
+	return swaps, nil
+}
+
+// standing looks up what begins at a position of the run's stream.
+func (t *tx) standing(run *catalog.Run) func(segment.Pos) *catalog.Ref {
+	return func(p segment.Pos) *catalog.Ref {
+		r, ok := t.ref.get(refKey{run.New.StreamID, p.Epoch, p.Seq})
+		if t.skip[CommitRefs] { // whatever stands, or nothing, is what was seen
+			for i := range run.Expect {
+				if e := run.Expect[i]; e.FirstPos() == p {
+					return &e
+				}
+			}
+		}
+		if !ok {
+			return nil
+		}
+		have := *r
+		return &have
+	}
+}
+
+// applySwaps writes what the runs' swaps say: retired rows out, committed ones and
+// remainders in, watchers armed.
+func (t *tx) applySwaps(swaps []catalog.Swap, out *catalog.Rewritten) error {
+	var gone, come []catalog.Ref
+	for i := range swaps {
+		sw := &swaps[i]
+		gone = append(gone, sw.Sources()...)
+		out.Retired += len(sw.Retired)
+		if sw.Committed != nil {
+			come = append(come, *sw.Committed)
+			out.Committed = append(out.Committed, *sw.Committed)
+		}
+		if sw.Remainder != nil {
+			come = append(come, *sw.Remainder)
+		}
+	}
+	for i := range come {
+		if err := t.checkObject(&come[i]); err != nil {
+			return err
+		}
+	}
+	for i := range gone {
+		if have, ok := t.ref.get(keyOf(&gone[i])); ok {
+			t.dropRef(have)
+		}
+	}
+	for i := range come {
+		r := come[i]
+		t.putRef(&r)
+	}
+	if !t.skip[Watch] {
+		t.watchSettled(gone)
+	}
+	return nil
+}
+
+// watchSettled arms the reap-checks of the settled objects among the refs, one read
+// grace out. Slots have their settle markers.
+func (t *tx) watchSettled(refs []catalog.Ref) {
+	var ms []armed
+	seen := make(map[string]bool, len(refs))
+	for i := range refs {
+		if r := &refs[i]; r.Kind.Settled() && !seen[r.Key] {
+			seen[r.Key] = true
+			ms = append(ms, armed{r.Key, r.Class})
+		}
+	}
+	t.armAll(catalog.DutyReapCheck, ms, t.grace())
+}

@@ -1,0 +1,191 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// TrimStream raises a stream's live_from and arms its teardown.
+func (c *Catalog) TrimStream(ctx context.Context, name string, pos segment.Pos) (catalog.Stream, error) {
+	return c.trimStream(ctx, "TrimStream", name, func(s *catalog.Stream) (segment.Pos, bool, error) {
+		return pos, s.Deleted, catalog.CheckTrimPos(s, pos)
+	})
+}
+
+// DeleteStream trims through the tip and lists the stream as deleted.
+func (c *Catalog) DeleteStream(ctx context.Context, name string) (catalog.Stream, error) {
+	return c.trimStream(ctx, "DeleteStream", name, func(s *catalog.Stream) (segment.Pos, bool, error) {
+		return s.Last.Next(), true, nil
+	})
+}
+
+func (c *Catalog) trimStream(ctx context.Context, verb, name string, decide func(*catalog.Stream) (segment.Pos, bool, error)) (out catalog.Stream, err error) {
+	err = c.write(ctx, verb, func(t *tx) error {
+		have, err := t.streamNamed(name)
+		if err != nil {
+			return err
+		}
+		s := *have
+		out = s.Stream
+		pos, deleted, err := decide(&s.Stream)
+		if err != nil {
+			return err
+		}
+		if s.LiveFrom.Less(pos) || t.skip[LiveFrom] { // never lowered (I6)
+			s.LiveFrom = pos
+		}
+		s.Deleted = deleted
+		t.putStream(&s)
+		t.arm(catalog.DutyTeardown, catalog.StreamID(s.ID), "", 0)
+		out = s.Stream
+		return nil
+	})
+	return out, err
+}
+
+// streamNamed is a stream by name.
+func (t *tx) streamNamed(name string) (*streamRow, error) {
+	s, ok := t.streamName.get(name)
+	if !ok {
+		return nil, fmt.Errorf("%w: stream %v", catalog.ErrNotFound, name)
+	}
+	return s, nil
+}
+
+// liveFrom is the effective live_from that a stream's newest chain gives it.
+func (t *tx) liveFrom(s *streamRow) segment.Pos {
+	c := segment.Chain{Epoch: s.Last.Epoch, Shard: s.lastShard}
+	row, ok := t.chain.get(c)
+	if !ok {
+		return s.LiveFrom
+	}
+	return catalog.EffectiveLiveFrom(s.LiveFrom, c, row.WatermarkSeq)
+}
+
+// WalkStream returns the next page of a stream's dead refs. Retired ones are gone,
+// so the next call goes on where this one ended.
+func (c *Catalog) WalkStream(ctx context.Context, streamID int64, limit int) (w catalog.WalkPage, err error) {
+	err = c.read(ctx, "WalkStream", func(t *tx) error {
+		if err := t.checkKinds("WalkStream"); err != nil {
+			return err
+		}
+		s, ok := t.stream.get(streamID)
+		if !ok {
+			return fmt.Errorf("%w: stream %v", catalog.ErrNotFound, streamID)
+		}
+		w.Stream, w.LiveFrom = s.Stream, t.liveFrom(s)
+		return t.walk(&w, page(limit))
+	})
+	if err != nil {
+		return catalog.WalkPage{}, err
+	}
+	return w, nil
+}
+
+func (t *tx) walk(w *catalog.WalkPage, limit int) error {
+	for k, r := range t.ref.from(refKey{stream: w.Stream.ID}) {
+		if k.stream != w.Stream.ID {
+			return nil
+		}
+		l, err := t.live(r)
+		switch {
+		case err != nil:
+			return err
+		case t.dead(&l) && len(w.Dead) == limit:
+			w.More = true
+			return nil
+		case t.dead(&l):
+			w.Dead = append(w.Dead, l.Ref)
+			continue
+		case l.Straddles(l.LiveFrom):
+			w.Straddle = &l.Ref
+		}
+		return nil // the first live one: all behind it lie higher
+	}
+	return nil
+}
+
+// ArmWatchers arms what will look at the objects of refs that are about to go.
+func (c *Catalog) ArmWatchers(ctx context.Context, refs []catalog.Ref) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	return c.write(ctx, "ArmWatchers", func(t *tx) error {
+		for i := range refs {
+			if !refs[i].Kind.Known() {
+				return catalog.ErrUnknownKind("ArmWatchers", refs[i].Kind, refs[i].Key)
+			}
+		}
+		t.watchSettled(refs)
+		return t.slotsDue(keysOf(refs, isSlot), false)
+	})
+}
+
+// slotsDue makes the settle markers of slots due, those that still owe one.
+// unnamed: only of slots that no ref names any more.
+func (t *tx) slotsDue(keys []string, unnamed bool) error {
+	var ids []string
+	for _, key := range keys {
+		k, err := segment.ParseKey(key)
+		if err != nil || k.Kind != segment.KeySlot {
+			return catalog.ErrUnknownKind("slots due", catalog.RefSlot, key)
+		}
+		if !unnamed || !t.isNamed(key) {
+			ids = append(ids, catalog.SettleID(k.Chain, k.ID))
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	v := t.version()
+	for _, id := range ids {
+		have, ok := t.marker.get(markerKey{catalog.DutySettle, id})
+		if !ok {
+			continue
+		}
+		m := *have
+		m.Version = v
+		if t.now.Before(m.Due) {
+			m.Due = t.now
+		}
+		t.putMarker(&m)
+	}
+	return nil
+}
+
+// RetireRefs deletes dead refs that stand as they were seen; others are left.
+func (c *Catalog) RetireRefs(ctx context.Context, refs []catalog.Ref) (retired int, err error) {
+	if len(refs) == 0 {
+		return 0, nil
+	}
+	err = c.write(ctx, "RetireRefs", func(t *tx) error {
+		if err := t.checkKinds("RetireRefs"); err != nil {
+			return err
+		}
+		var gone []catalog.Ref
+		for i := range refs {
+			have, ok := t.ref.get(keyOf(&refs[i]))
+			if !ok {
+				continue // retired before, or named twice
+			}
+			l, err := t.live(have)
+			if err != nil {
+				return err
+			}
+			if t.skip[Retire] || l.Same(&refs[i]) && t.dead(&l) {
+				gone = append(gone, l.Ref)
+				t.dropRef(have)
+			}
+		}
+		retired = len(gone)
+		// The refs are gone, so "no ref names it" is plain to see.
+		return t.slotsDue(keysOf(gone, isSlot), true)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return retired, nil
+}
