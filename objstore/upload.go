@@ -79,6 +79,9 @@ func (s *Store) NewWriter(ctx context.Context, key string, opts UploadOptions) *
 // Size is the length of the object so far.
 func (w *Writer) Size() int64 { return w.size }
 
+// PartSize is the length of a written part.
+func (w *Writer) PartSize() int64 { return w.part }
+
 // Moved says how many bytes went through this process and how many were copied
 // within the store.
 func (w *Writer) Moved() (through, serverSide int64) { return w.through, w.serverSide }

@@ -23,9 +23,9 @@ var errNothing = errors.New("no member of this output could be read")
 // goes on without a member that cannot be read; a stream object is its one member.
 func (m *mover) assemble(ctx context.Context, a *announced) (*assembled, error) {
 	w := m.dest.NewWriter(ctx, a.key, m.upload(ctx, a))
-	out := segment.NewObjectWriter(w, &segment.Footer{
+	out := &output{w: w, job: a.job, budget: m.Budget, chunks: segment.NewObjectWriter(w, &segment.Footer{
 		Kind: a.job.kind, Object: m.NewUUID(), Created: m.Clock().UnixNano(), Writer: m.cfg.Writer,
-	})
+	})}
 	b := &assembled{w: w}
 	err := m.encodeAll(ctx, m.units(a.job), func(e *encoded) error {
 		if err := a.alive(m.Clock()); err != nil {
@@ -39,43 +39,19 @@ func (m *mover) assemble(ctx context.Context, a *announced) (*assembled, error) 
 			b.failed = append(b.failed, failure{e.unit.member, e.err})
 			return nil
 		}
-		return a.put(w, out, e.pieces)
+		return out.put(ctx, e.pieces)
 	})
 	if err == nil && len(b.failed) == len(a.job.members) {
 		err = fmt.Errorf("%w: %w", errNothing, b.failed[0].err)
 	}
 	if err == nil {
-		b.footer, err = out.Finish()
+		b.footer, err = out.finish(ctx)
 	}
 	if err != nil {
 		m.note(ctx, a.key, err)
 		return nil, giveUp(w, err)
 	}
 	return b, nil
-}
-
-// put appends a unit's chunks to the output.
-func (a *announced) put(w *objstore.Writer, out *segment.ObjectWriter, pieces []piece) error {
-	for i := range pieces {
-		p := &pieces[i]
-		if a.job.kind == segment.ObjPack {
-			p.meta.Generation = a.job.generation
-		}
-		if p.copy == nil {
-			if err := out.AddStored(p.meta, p.stored); err != nil {
-				return err
-			}
-			continue
-		}
-		// The store moves the chunk; its checksums are carried forward.
-		if err := w.CopyRange(*p.copy); err != nil {
-			return err
-		}
-		if err := out.AddCopied(p.meta); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // giveUp aborts an upload; its error is told and changes no verdict.

@@ -20,7 +20,10 @@ func (m *mover) commit(ctx context.Context, a *announced, d *durable, o *outcome
 	if len(runs) == 0 {
 		return nothing(failed)
 	}
-	req := catalog.Rewrite{Key: a.key, Nonce: a.nonce, Runs: runs, UploadsGone: a.uploadsGone()}
+	req := catalog.Rewrite{
+		Key: a.key, Nonce: a.nonce, Runs: runs, UploadsGone: a.uploadsGone(),
+		Next: catalog.Next{TailTarget: m.cfg.TailTarget, PackFan: m.cfg.PackFan},
+	}
 	var done catalog.Rewritten
 	// A lost answer is asked for again: refs that name the key are the proof (K13).
 	err := again(ctx, func() (err error) {

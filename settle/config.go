@@ -22,6 +22,11 @@ const (
 	// DefaultBatchMax bounds a batch: at 10 MB/s it is done in 2 minutes, far
 	// within half of the orphan grace.
 	DefaultBatchMax = 1 << 30
+	// DefaultTailTarget is the size at which a stream's tail object is left alone: large
+	// enough that a day of one stream is a few objects.
+	DefaultTailTarget = 256 << 20
+	// DefaultPackFan packs of a generation become one of the next.
+	DefaultPackFan = 8
 	// DefaultLease is renewed as work goes on; a stalled holder loses it.
 	DefaultLease = time.Minute
 	// DefaultBackoff is the first pause of a failed member, doubled by attempt.
@@ -42,6 +47,9 @@ const (
 	// windowBytes is the most that one GET asks for, a chunk at least: a usual slot
 	// comes with one request, and a spooled one never stands in memory as a whole.
 	windowBytes = 16 << 20
+	// copyRunMax is the longest run of chunks that one request copies within the store:
+	// some 16 requests a GB, each done within any time-out, and several side by side.
+	copyRunMax = 64 << 20
 	// batchRate is the bytes of slots a second that a batch is sure to move.
 	batchRate = 8 << 20
 	// maxCause bounds the reason kept with a marker.
@@ -50,6 +58,9 @@ const (
 	copyMin = 5 << 20
 	// maxRevisions bounds the search for a key that is not refused.
 	maxRevisions = 64
+	// maxPackFan keeps a merge's packs, and what stuck ones add (maxWiden), to a page of
+	// the catalog.
+	maxPackFan = 64
 	// maxTries bounds the repeats of an upload after a 409, and of a commit whose
 	// answer is lost.
 	maxTries = 5
@@ -61,7 +72,9 @@ type Config struct {
 	SettleAge       time.Duration
 	SettleBytes     int64
 	StreamObjectMin int64 // raw bytes of a stream in the batch
-	BatchMax        int64 // object bytes of the slots in a batch
+	BatchMax        int64 // object bytes of the slots in a batch, stored bytes of its refs
+	TailTarget      int64 // stored bytes of a tail object that is not filled any more
+	PackFan         int   // packs of one generation that are merged
 	Lease           time.Duration
 	Backoff         time.Duration
 	BackoffMax      time.Duration
@@ -79,6 +92,8 @@ func (c Config) withDefaults() Config {
 	def(&c.SettleBytes, DefaultSettleBytes)
 	def(&c.StreamObjectMin, DefaultStreamObjectMin)
 	def(&c.BatchMax, DefaultBatchMax)
+	def(&c.TailTarget, DefaultTailTarget)
+	def(&c.PackFan, DefaultPackFan)
 	def(&c.Lease, DefaultLease)
 	def(&c.Backoff, DefaultBackoff)
 	def(&c.BackoffMax, max(DefaultBackoffMax, c.Backoff))
@@ -110,6 +125,8 @@ func (c Config) Validate() error {
 	refuse(c.StreamObjectMin < 0 || c.StreamObjectMin > segment.ChunkRawMax,
 		"stream-object-min %d: give 1 to %d (a pack's member is encoded in memory)", c.StreamObjectMin, int64(segment.ChunkRawMax))
 	refuse(c.BatchMax < 0, "batch-max %d: give a positive number of bytes", c.BatchMax)
+	refuse(c.TailTarget < 0, "tail-target %d: give a positive number of bytes", c.TailTarget)
+	refuse(c.PackFan < 0 || c.PackFan == 1 || c.PackFan > maxPackFan, "pack-fan %d: give 2 to %d", c.PackFan, maxPackFan)
 	refuse(c.Lease < 0 || c.Lease > 0 && c.Lease < time.Second, "lease %v: give 1s or more", c.Lease)
 	refuse(c.Backoff < 0 || c.BackoffMax < 0 || c.BackoffMax > 0 && c.BackoffMax < c.Backoff,
 		"back-off %v up to %v: give positive, ascending ones", c.Backoff, c.BackoffMax)

@@ -1,17 +1,22 @@
-// Package settle moves rows out of transit slots into settled objects: the one
-// mover (the rewrite commit protocol, 03 §4) and the policy that feeds it.
+// Package settle moves rows out of transit slots into settled objects, and settled
+// objects into better ones: the one mover (the rewrite commit protocol, 03 §4) and the
+// policies that feed it.
 //
-//	Window of standing slots            policy.go   a pure plan: which streams get
-//	      |                                         objects of their own, which share a pack
+//	a policy's plan, pure: which streams get objects of their own, which share a pack
+//	      settle      standing slots             policy.go      RunOnce (settler.go): a chain
+//	      gc          a mostly dead object       gc.go          RunMarker (marker.go): a marker
+//	      tail-fill   a small tail, its window   tailfill.go          "
+//	      pack-merge  eight packs                packmerge.go         "
+//	      |
 //	  1 announce   the output's intent   announce.go
 //	  2 read       the live spans        read.go, fetch.go (each source once)
-//	  3 assemble   one upload            assemble.go, encode.go
+//	  3 assemble   one upload            assemble.go, encode.go, output.go
 //	  4 publish    create-once           publish.go, describe.go (what is durable)
-//	  5 commit     swap the refs         commit.go
-//	  6 resolve    the duty's markers    resolve.go
+//	  5 commit     swap the refs         commit.go; arms what is owed next
+//	  6 resolve    the duty's markers    resolve.go, marker.go
 //
-// RunOnce (settler.go) is one batch of one chain under its lease (lease.go); mover.go
-// runs its jobs side by side, each through the steps above, a step a line.
+// A batch runs under the lease of its chain or marker (lease.go); mover.go runs its jobs
+// side by side, each through the steps above, a step a line.
 //
 // A job is one output object with its members (streams) and their runs of refs.
 // The mover knows nothing of the policy that made it, nor whether its sources are
@@ -29,6 +34,7 @@
 //
 // Outputs go to the first bucket of the class standard.
 //
-// What this package does not do: decide when it runs (auditor), delete (reap,
-// orphan), budget.
+// What this package does not do: decide when it runs (auditor), delete (reap, orphan),
+// know what a deployment may spend: it asks a Budget (budget.go) before it reads and
+// before it sends.
 package settle

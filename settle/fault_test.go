@@ -149,6 +149,26 @@ func (f *faulty) Postpone(ctx context.Context, m catalog.MarkerRef, in time.Dura
 	return call0(f, "Postpone", func() error { return f.Catalog.Postpone(ctx, m, in, cause) })
 }
 
+func (f *faulty) Liveness(ctx context.Context, key string) ([]catalog.LiveRef, error) {
+	return call(f, "Liveness", func() ([]catalog.LiveRef, error) { return f.Catalog.Liveness(ctx, key) })
+}
+
+func (f *faulty) Plan(ctx context.Context, r catalog.PlanRequest) (catalog.Plan, error) {
+	return call(f, "Plan", func() (catalog.Plan, error) { return f.Catalog.Plan(ctx, r) })
+}
+
+func (f *faulty) PackWindow(ctx context.Context, c segment.Chain, generation uint32, packs int) (catalog.PackWindow, error) {
+	return call(f, "PackWindow", func() (catalog.PackWindow, error) { return f.Catalog.PackWindow(ctx, c, generation, packs) })
+}
+
+func (f *faulty) Arm(ctx context.Context, d catalog.Duty, id string, class segment.Class, in time.Duration) error {
+	return call0(f, "Arm", func() error { return f.Catalog.Arm(ctx, d, id, class, in) })
+}
+
+func (f *faulty) Resolve(ctx context.Context, m catalog.MarkerRef) error {
+	return call0(f, "Resolve", func() error { return f.Catalog.Resolve(ctx, m) })
+}
+
 func (f *faulty) Announce(ctx context.Context, a catalog.Announce) (catalog.Intent, error) {
 	return call(f, "Announce", func() (catalog.Intent, error) { return f.Catalog.Announce(ctx, a) })
 }

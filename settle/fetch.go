@@ -21,6 +21,7 @@ import (
 // in memory, the rest in an unlinked temporary file.
 type sources struct {
 	classes objstore.Classes
+	budget  Budget
 	dir     string
 	list    []*object
 	byKey   map[string]*object
@@ -62,8 +63,8 @@ type fetched struct {
 	at  int64 // in the spool, if mem is nil
 }
 
-func newSources(classes objstore.Classes, cfg *Config) *sources {
-	return &sources{classes: classes, dir: cfg.SpoolDir, byKey: make(map[string]*object), memory: cfg.FetchBytes}
+func newSources(d *Deps, cfg *Config) *sources {
+	return &sources{classes: d.Classes, budget: d.Budget, dir: cfg.SpoolDir, byKey: make(map[string]*object), memory: cfg.FetchBytes}
 }
 
 // add plans one ref. With fetch its bytes will be at hand; without, only the ETag.
@@ -128,6 +129,12 @@ func (s *sources) fetchAll(ctx context.Context, fetches int) {
 func (s *sources) fetch(ctx context.Context, src *object) error {
 	src.ranges = coalesce(src.want)
 	if len(src.ranges) == 0 {
+		if src.etag != "" {
+			return nil // its footer was read under this one
+		}
+		if err := spend(ctx, s.budget, 0, 1); err != nil {
+			return err
+		}
 		info, err := src.set.First().Head(ctx, src.key) // all of it moves server-side
 		src.etag = info.ETag
 		return err
@@ -157,6 +164,9 @@ func (s *sources) fetch(ctx context.Context, src *object) error {
 func (s *sources) fetchFrom(ctx context.Context, store *objstore.Store, src *object) error {
 	src.etag = ""
 	for _, f := range src.ranges {
+		if err := spend(ctx, s.budget, f.n, 1); err != nil {
+			return err
+		}
 		b, info, err := store.ReadRange(ctx, src.key, f.off, f.n)
 		if err != nil {
 			return err

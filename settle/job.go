@@ -14,6 +14,14 @@ type job struct {
 	revision   uint32 // the first to try
 	key        func(revision uint32) string
 	members    []*member // by stream name
+	unread     []failure // members that step 2 left out
+}
+
+// each calls f with every ref.
+func (j *job) each(f func(*catalog.Ref)) {
+	for _, mem := range j.members {
+		mem.each(f)
+	}
 }
 
 // member is one stream of a job.
@@ -78,6 +86,52 @@ func (m *member) each(f func(*catalog.Ref)) {
 			f(&r.refs[i])
 		}
 	}
+}
+
+// within keeps the first refs of members, as far as bound stored bytes go, one ref at
+// least. What is left out is owed still, and its object's watcher says so.
+func within(members []*member, bound int64) []*member {
+	var out []*member
+	var sum int64
+	for _, mem := range members {
+		kept := &member{stream: mem.stream, liveFrom: mem.liveFrom}
+		full := false
+		for _, r := range mem.runs {
+			n := fitting(r.refs, bound, &sum, len(out)+len(kept.runs) == 0)
+			if n > 0 {
+				kept.runs = append(kept.runs, &run{refs: r.refs[:n]})
+			}
+			if full = n < len(r.refs); full {
+				break
+			}
+		}
+		if len(kept.runs) > 0 {
+			out = append(out, kept)
+		}
+		if full {
+			break
+		}
+	}
+	return out
+}
+
+// fitting is how many of refs fit what sum leaves of bound; one at least, if asked.
+func fitting(refs []catalog.Ref, bound int64, sum *int64, one bool) int {
+	for i := range refs {
+		if *sum += refs[i].Stored; *sum > bound && !(one && i == 0) {
+			return i
+		}
+	}
+	return len(refs)
+}
+
+// nextRevision is one above all refs that the job covers: its key was never used (03 §4).
+func nextRevision(members []*member) uint32 {
+	highest := int32(-1)
+	for _, mem := range members {
+		mem.each(func(r *catalog.Ref) { highest = max(highest, r.Revision) })
+	}
+	return uint32(highest + 1)
 }
 
 // whole says that the ref serves every row of its one chunk.

@@ -10,10 +10,10 @@ import (
 	"github.com/strandline/strandline/catalog"
 )
 
-// errLeaseLost ends a pass: another settler works on this chain.
-var errLeaseLost = errors.New("the lease of this chain is another's: leave the chain to it")
+// errLeaseLost ends a pass: another settler works on this chain, or serves this marker.
+var errLeaseLost = errors.New("the lease of this duty is another's: leave it to that one")
 
-// lease is the one lease of the duty on a chain, renewed while a batch is under
+// lease is the one lease of a duty on a chain or a marker, renewed while a batch is under
 // way. A stalled process loses it; what it does afterwards the commits refuse.
 type lease struct {
 	cat    Leases

@@ -57,7 +57,7 @@ func (s *Settler) move(ctx context.Context, b batch, deadline time.Duration, lea
 	if err != nil {
 		return nil, err
 	}
-	if err := m.read(ctx, b.jobs); err != nil {
+	if err := m.read(ctx, b.jobs); err != nil { // 2
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -74,9 +74,15 @@ func (s *Settler) move(ctx context.Context, b batch, deadline time.Duration, lea
 	g.SetLimit(m.cfg.Outputs)
 	for i, j := range b.jobs {
 		outs[i] = &outcome{}
-		g.Go(func() error { return m.run(gctx, j, outs[i]) })
+		if len(j.members) > 0 {
+			g.Go(func() error { return m.run(gctx, j, outs[i]) })
+		}
 	}
-	if err := g.Wait(); err != nil {
+	err = g.Wait()
+	for i, j := range b.jobs {
+		outs[i].failed = append(outs[i].failed, j.unread...)
+	}
+	if err != nil {
 		return outs, errors.Join(err, lostLease(ctx))
 	}
 	return outs, nil
@@ -97,7 +103,7 @@ func (s *Settler) newMover(deadline time.Duration, lease *lease) (*mover, error)
 	}
 	return &mover{
 		Deps: s.Deps, cfg: s.cfg, lease: lease, dest: set.First(),
-		sources: newSources(s.Classes, &s.cfg), work: semaphore.NewWeighted(s.cfg.WorkBytes), deadline: deadline,
+		sources: newSources(&s.Deps, &s.cfg), work: semaphore.NewWeighted(s.cfg.WorkBytes), deadline: deadline,
 	}, nil
 }
 

@@ -9,7 +9,7 @@ import (
 const (
 	IdleEmpty = "no slot owes a settle now"
 	IdleYoung = "the earliest standing slot is younger than settle-age, and transit is below settle-bytes"
-	IdleLease = "another settler holds the lease of this chain"
+	IdleLease = "another settler holds the lease of this duty"
 )
 
 // batch is what one pass settles.
@@ -34,16 +34,16 @@ func plan(w *catalog.Window, cfg Config, holder catalog.Holder) (batch, string) 
 		return batch{}, IdleYoung
 	}
 	b := batch{slots: slots}
-	chain := w.Chain.Chain
-	pack := &job{holder: holder, kind: segment.ObjPack, key: func(rev uint32) string {
-		return segment.PackKey(chain, slots[0].ID, slots[len(slots)-1].ID, rev)
-	}}
-	for _, m := range membersOf(w) {
+	pack := chainPack(w.Chain.Chain, slots[0].ID, slots[len(slots)-1].ID)
+	pack.holder = holder
+	for _, m := range membersOf(w.Refs, w.LiveFrom) {
 		if m.bytes() < cfg.StreamObjectMin {
 			pack.members = append(pack.members, m)
 			continue
 		}
-		b.jobs = append(b.jobs, streamJob(m, holder))
+		j := streamJob(m)
+		j.holder = holder
+		b.jobs = append(b.jobs, j)
 	}
 	if len(pack.members) > 0 {
 		// First: it takes the longest.
@@ -69,18 +69,18 @@ func settleable(slots []catalog.StandingSlot) []catalog.StandingSlot {
 
 func parked(s *catalog.StandingSlot) bool { return s.Void && s.Next > s.First }
 
-// membersOf groups a window's refs by stream, in order of name: the order of the
-// chunks in every source and every output.
-func membersOf(w *catalog.Window) []*member {
+// membersOf groups refs by stream, in order of name: the order of the chunks in every
+// source and every output. liveFrom is by stream id.
+func membersOf(all []catalog.Ref, liveFrom map[int64]segment.Pos) []*member {
 	byStream := make(map[string][]catalog.Ref)
-	for i := range w.Refs {
-		byStream[w.Refs[i].Stream] = append(byStream[w.Refs[i].Stream], w.Refs[i])
+	for i := range all {
+		byStream[all[i].Stream] = append(byStream[all[i].Stream], all[i])
 	}
 	out := make([]*member, 0, len(byStream))
 	for _, name := range sortedKeys(byStream) {
 		refs := byStream[name]
 		sortRefs(refs)
-		m := &member{stream: name, liveFrom: w.LiveFrom[refs[0].StreamID]}
+		m := &member{stream: name, liveFrom: liveFrom[refs[0].StreamID]}
 		if m.runs = runsOf(refs, m.liveFrom); len(m.runs) > 0 {
 			out = append(out, m)
 		}
@@ -88,13 +88,18 @@ func membersOf(w *catalog.Window) []*member {
 	return out
 }
 
+// chainPack is the job of a pack of a chain's slots from first to last.
+func chainPack(c segment.Chain, first, last segment.ID) *job {
+	return &job{kind: segment.ObjPack, key: func(rev uint32) string { return segment.PackKey(c, first, last, rev) }}
+}
+
 // streamJob is the job of a stream object. Its key is that of the first ref's
 // first row, also if live_from cuts that ref: a trim between a crash and the
 // re-run must not change the key that the re-run derives.
-func streamJob(m *member, holder catalog.Holder) *job {
+func streamJob(m *member) *job {
 	first := &m.runs[0].refs[0]
 	return &job{
-		holder: holder, kind: segment.ObjStream, members: []*member{m},
+		kind: segment.ObjStream, members: []*member{m},
 		key: func(rev uint32) string { return segment.StreamKey(m.stream, first.Epoch, first.First, rev) },
 	}
 }

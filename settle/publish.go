@@ -53,7 +53,7 @@ func (m *mover) publish(ctx context.Context, a *announced, o *outcome) (*durable
 
 // winner reads the tail of the object that stands at the key instead of ours.
 func (m *mover) winner(ctx context.Context, a *announced, b *assembled, cause error) (*durable, error) {
-	f, size, err := readTail(ctx, m.dest, a.key)
+	f, info, err := readTail(ctx, m.dest, a.key)
 	if err != nil {
 		err = fmt.Errorf("publish %s: %w; reading what stands there: %w", a.key, cause, err)
 		m.note(ctx, a.key, err)
@@ -64,18 +64,21 @@ func (m *mover) winner(ctx context.Context, a *announced, b *assembled, cause er
 		m.note(ctx, a.key, err)
 		return nil, err
 	}
-	return &durable{f, size, false, b.failed}, nil
+	return &durable{f, info.Size, false, b.failed}, nil
 }
 
-// readTail reads an object's footer and size.
-func readTail(ctx context.Context, store *objstore.Store, key string) (footer *segment.Footer, size int64, err error) {
+// readTail reads an object's footer, and what the store says of the object.
+func readTail(ctx context.Context, store *objstore.Store, key string) (footer *segment.Footer, info objstore.Info, err error) {
 	footer, err = segment.ReadFooter(func(n int64) ([]byte, int64, error) {
-		tail, info, err := store.ReadSuffix(ctx, key, n)
-		size = info.Size
-		return tail, size, err
+		tail, got, err := store.ReadSuffix(ctx, key, n)
+		if err == nil && info.ETag != "" && got.ETag != info.ETag {
+			err = &objstore.Error{Op: "get", Key: key, Kind: objstore.ErrPrecondition, Err: errors.New("the object changed while it was read")}
+		}
+		info = got
+		return tail, got.Size, err
 	})
 	if err != nil {
-		return nil, 0, segment.InFile(err, key, 0)
+		return nil, info, segment.InFile(err, key, 0)
 	}
-	return footer, size, nil
+	return footer, info, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -21,22 +22,50 @@ func (m *mover) movesAsIs(r *catalog.Ref, liveFrom segment.Pos) bool {
 
 // read is step 2: what the batch needs of its sources, planned before anything is
 // fetched. A ref to a single chunk says where that lies and how it is stored; only a
-// ref that spans several needs the footer, which is read once for each object.
+// ref that spans several needs the footer, which is read once for each object. A member
+// one of whose footers cannot be read is left out of its job.
 func (m *mover) read(ctx context.Context, jobs []*job) error {
-	footers := make(map[string]*segment.Footer)
+	footers := make(map[string]*tail)
 	for _, j := range jobs {
+		var members []*member
 		for _, mem := range j.members {
-			for _, r := range mem.runs {
-				if err := m.readRun(ctx, r, mem.liveFrom, footers); err != nil {
-					return err
-				}
+			err := m.readMember(ctx, mem, footers)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err != nil {
+				j.unread = append(j.unread, failure{mem, err})
+				continue
+			}
+			members = append(members, mem)
+		}
+		j.members = members
+	}
+	return nil
+}
+
+// readMember plans all of a member before any of it is fetched.
+func (m *mover) readMember(ctx context.Context, mem *member, footers map[string]*tail) error {
+	for _, r := range mem.runs {
+		if err := m.readRun(ctx, r, mem.liveFrom, footers); err != nil {
+			return err
+		}
+	}
+	for _, r := range mem.runs {
+		for i := range r.chunks {
+			ref := &r.chunks[i].Ref
+			if err := m.sources.add(ref, !m.movesAsIs(ref, mem.liveFrom)); err != nil {
+				return err
+			}
+			if t := footers[ref.Key]; t != nil {
+				m.sources.byKey[ref.Key].etag = t.etag
 			}
 		}
 	}
 	return nil
 }
 
-func (m *mover) readRun(ctx context.Context, r *run, liveFrom segment.Pos, footers map[string]*segment.Footer) error {
+func (m *mover) readRun(ctx context.Context, r *run, liveFrom segment.Pos, footers map[string]*tail) error {
 	r.chunks = make([]source, 0, len(r.refs))
 	for i := range r.refs {
 		if ref := &r.refs[i]; ref.Chunks == 1 {
@@ -49,26 +78,48 @@ func (m *mover) readRun(ctx context.Context, r *run, liveFrom segment.Pos, foote
 		}
 	}
 	r.chunks = slices.DeleteFunc(r.chunks, func(s source) bool { return s.Dead(liveFrom) })
-	for i := range r.chunks {
-		if err := m.sources.add(&r.chunks[i].Ref, !m.movesAsIs(&r.chunks[i].Ref, liveFrom)); err != nil {
-			return err
-		}
+	if len(r.chunks) == 0 {
+		return &segment.CorruptionError{File: r.refs[0].Key, Reason: fmt.Sprintf("no chunk of %q at or above %s, as its refs say", r.refs[0].Stream, liveFrom)}
 	}
 	return nil
 }
 
-// spread gives the chunks of a ref to several of them, by the object's footer.
-func (m *mover) spread(ctx context.Context, out []source, r *catalog.Ref, of int, footers map[string]*segment.Footer) ([]source, error) {
-	f := footers[r.Key]
-	if f == nil {
+// tail is what the end of a source says.
+type tail struct {
+	footer *segment.Footer
+	etag   string
+	err    error
+}
+
+// tailOf reads an object's footer, once for all of its members.
+func (m *mover) tailOf(ctx context.Context, r *catalog.Ref, footers map[string]*tail) (*segment.Footer, error) {
+	t := footers[r.Key]
+	if t == nil {
+		t = &tail{}
+		footers[r.Key] = t
 		set, err := m.Classes.Set(string(r.Class))
 		if err != nil {
-			return nil, fmt.Errorf("source %s: %w", r.Key, err)
+			t.err = fmt.Errorf("source %s: %w", r.Key, err)
+		} else if t.err = spend(ctx, m.Budget, segment.TailBytes, 1); t.err == nil {
+			var info objstore.Info
+			t.footer, info, t.err = readTail(ctx, set.First(), r.Key)
+			t.etag = info.ETag
 		}
-		if f, _, err = readTail(ctx, set.First(), r.Key); err != nil {
-			return nil, fmt.Errorf("read the footer of %s: %w", r.Key, err)
+		if t.err != nil {
+			m.note(ctx, r.Key, t.err)
 		}
-		footers[r.Key] = f
+	}
+	if t.err != nil {
+		return nil, fmt.Errorf("read the footer of %s: %w", r.Key, t.err)
+	}
+	return t.footer, nil
+}
+
+// spread gives the chunks of a ref to several of them, by the object's footer.
+func (m *mover) spread(ctx context.Context, out []source, r *catalog.Ref, of int, footers map[string]*tail) ([]source, error) {
+	f, err := m.tailOf(ctx, r, footers)
+	if err != nil {
+		return nil, err
 	}
 	chunks := chunksOf(f, r, r.First, r.Last)
 	if len(chunks) == 0 {

@@ -256,9 +256,9 @@ func TestFailingMemberIsLeftOutAndOthersCommit(t *testing.T) {
 // damage flips a byte of a stream's chunk in an object, behind the referee's back.
 func (x *tier) damage(key, stream string) {
 	x.t.Helper()
-	f, size, err := readTail(x.t.Context(), x.store, key)
+	f, info, err := readTail(x.t.Context(), x.store, key)
 	must(x.t, err)
-	body, _, err := x.store.ReadRange(x.t.Context(), key, 0, size)
+	body, _, err := x.store.ReadRange(x.t.Context(), key, 0, info.Size)
 	must(x.t, err)
 	for _, c := range f.Chunks {
 		if c.Stream == stream {

@@ -46,13 +46,6 @@ type Debts interface {
 	Resolve(ctx context.Context, m catalog.MarkerRef) error
 }
 
-// Budget keeps a deployment's movers within its bounds.
-type Budget interface {
-	// Spend waits until so many bytes through this process and so many requests more
-	// are within the budget. Only the end of ctx is an error.
-	Spend(ctx context.Context, bytes int64, requests int) error
-}
-
 // Outputs are the mover's verbs (03 §4 steps 1 and 5).
 type Outputs interface {
 	Announce(ctx context.Context, a catalog.Announce) (catalog.Intent, error)
@@ -165,7 +158,7 @@ func (s *Settler) batch(ctx context.Context, chain segment.Chain, lease *lease) 
 	if err != nil {
 		return Report{}, fmt.Errorf("settle %s: read the safety margins: %w", chain, err)
 	}
-	b, idle, err := s.look(ctx, chain, min(s.cfg.BatchMax, batchWithin(deadline)), lease.holder)
+	b, idle, err := s.look(ctx, chain, s.bound(deadline), lease.holder)
 	if err != nil || idle != "" {
 		return Report{Idle: idle}, err
 	}
@@ -196,12 +189,6 @@ func (s *Settler) jobDeadline(ctx context.Context) (time.Duration, error) {
 	}
 	now, err := s.Catalog.Now(ctx)
 	return settings.OrphanGrace.Reading(now, catalog.DefaultOrphanGrace) / 2, err
-}
-
-// batchWithin is the size of a batch that is done within a job's deadline for sure:
-// a short orphan grace makes small batches, not jobs that give up.
-func batchWithin(deadline time.Duration) int64 {
-	return max(1, int64(deadline.Seconds()*batchRate))
 }
 
 func (r *Report) add(o *outcome) {
