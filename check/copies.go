@@ -19,7 +19,7 @@ type MissingCopy struct {
 // copyMissing notes a slot that a bucket for copies did not list. The rows are read from
 // the other buckets, and the auditor's absorb-check makes the copy: it is no damage, and
 // nothing is left over. Settled objects have no copies.
-func (w *walk) copyMissing(ctx context.Context, at place, k keyedRefs) error {
+func (w *walk) copyMissing(ctx context.Context, at place, k seen) error {
 	if k.refs[0].Kind != catalog.RefSlot {
 		return nil
 	}
@@ -37,7 +37,9 @@ func (w *walk) copyMissing(ctx context.Context, at place, k keyedRefs) error {
 	if err != nil || len(now) == 0 {
 		return err
 	}
-	w.report.addMissing(w.cfg.MaxFindings, MissingCopy{Key: k.key, Bucket: at.store.Name()})
+	w.add(func(r *Report) {
+		add(&r.Missing, &r.MissingTotal, w.cfg.MaxFindings, MissingCopy{Key: k.key, Bucket: at.store.Name()})
+	})
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/strandline/strandline/check"
@@ -90,12 +91,55 @@ func TestCopiesWithoutAFirst(t *testing.T) {
 }
 
 // TestFirstLost: the first bucket lost a slot that refs name. Its rows are read from the
-// copy, and fsck still says what the deciding bucket lacks.
+// copy: that is told, and is no damage. Once the copy is gone, too, or rotten, it is.
 func TestFirstLost(t *testing.T) {
-	x, keys, _, _ := twoBuckets(t)
+	x, keys, second, mem := twoBuckets(t)
+	copied := mem.Dump()[keys[0]]
 	x.Delete(keys[0])
 	r := must(t, x)
-	if r.Verdict != check.Damage || r.DamageTotal != 1 || r.Damage[0].Key != keys[0] || r.Damage[0].Bucket != x.Store.Name() {
+	if r.Verdict != check.Rotten || r.DamageTotal != 0 || r.RottenTotal != 1 || r.Rotten[0].Key != keys[0] || r.Rotten[0].SoundIn != second.Name() {
 		t.Fatalf("%+v", *r)
 	}
+	for _, copied := range [][]byte{nil, flipIn(t, copied, "a")} { // in a chunk: its footer is whole
+		if _, err := mem.Delete(t.Context(), []string{keys[0]}); err != nil {
+			t.Fatal(err)
+		}
+		if copied != nil {
+			put(t, second, keys[0], copied)
+		}
+		r = must(t, x)
+		if r.Verdict != check.Damage || r.DamageTotal != 1 || r.RottenTotal != 0 || r.Damage[0].Key != keys[0] || r.Damage[0].Last != 10 {
+			t.Fatalf("%+v", *r)
+		}
+	}
+}
+
+// TestRottenCopy: a byte of a copy turned. A walk of footers cannot see it, a deep one
+// does, and it is no damage.
+func TestRottenCopy(t *testing.T) {
+	x, keys, second, mem := twoBuckets(t)
+	body := mem.Dump()[keys[1]]
+	if _, err := mem.Delete(t.Context(), []string{keys[1]}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, second, keys[1], flipIn(t, body, "a"))
+	if r := must(t, x); r.Verdict != check.Clean {
+		t.Fatalf("%+v", *r)
+	}
+	r := deep(t, x)
+	if r.Verdict != check.Rotten || r.RottenTotal != 1 || r.Rotten[0].Key != keys[1] || r.Rotten[0].SoundIn != x.Store.Name() || !strings.Contains(r.Rotten[0].Why, "chunk") {
+		t.Fatalf("%+v", *r)
+	}
+}
+
+// flipIn turns a bit of a stream's chunk.
+func flipIn(t *testing.T, body []byte, stream string) []byte {
+	t.Helper()
+	for _, c := range chunksOf(t, body) {
+		if c.Stream == stream {
+			return flip(body, int(c.Offset))
+		}
+	}
+	t.Fatalf("no chunk of %q", stream)
+	return nil
 }

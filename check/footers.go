@@ -4,120 +4,194 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"slices"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
 
-// named holds an object's own footer against every ref that names it (I2). What it
-// finds wrong counts only if the ref still says the same afterwards. An object that
-// is not there is missing if the bucket is the deciding one.
-func (w *walk) named(ctx context.Context, at place, key string, refs []catalog.LiveRef) error {
-	footer, err := readFooter(ctx, at.store, key)
-	if unsound(err) {
-		// One read may have met a proxy's or a disk's bad moment.
-		footer, err = readFooter(ctx, at.store, key)
+// fault is what is wrong with rows of a ref in one bucket, or with bytes that no live row
+// needs.
+type fault struct {
+	ref         *catalog.LiveRef // nil: no live ref's
+	first, last segment.Seq
+	why         string
+}
+
+// sampled says whether an object is looked into.
+func (w *walk) sampled(key string) bool {
+	if w.cfg.Sample < 0 {
+		return false
 	}
-	var broken string
-	switch {
-	case errors.Is(err, objstore.ErrNotFound) && !at.deciding:
-		return nil // gone since it was listed
-	case errors.Is(err, objstore.ErrNotFound):
-		broken = "its object is not in the bucket"
-	case unsound(err):
-		broken = err.Error()
-	case err != nil:
-		return fmt.Errorf("read the footer of %s: %w", key, err)
+	if w.cfg.Sample <= 1 {
+		return true
 	}
-	w.report.Footers++
-	whys := map[segment.Pos]map[int64]string{} // by first row and stream
-	for i := range refs {
-		ref := &refs[i].Ref
-		why := broken
-		if why == "" {
-			why = coverage(footer, ref)
-		}
-		if why != "" {
-			if whys[ref.FirstPos()] == nil {
-				whys[ref.FirstPos()] = map[int64]string{}
-			}
-			whys[ref.FirstPos()][ref.StreamID] = why
-		}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key)) // a hash takes everything
+	return h.Sum64()%uint64(w.cfg.Sample) == 0
+}
+
+// named holds an object against every ref that names it (I2). What it finds wrong
+// counts only if a second look, at the refs as they are by then, finds it again, and the
+// refs still say the same afterwards.
+func (w *walk) named(ctx context.Context, at place, f seen) error {
+	faults, err := w.inspect(ctx, at, f.refs, f.slot)
+	if err != nil || len(faults) == 0 {
+		return err
 	}
-	if len(whys) == 0 {
-		return nil
-	}
-	now, err := w.cat.Liveness(ctx, key)
+	refs, err := w.cat.Liveness(ctx, f.key)
 	if err != nil {
 		return err
 	}
+	if faults, err = w.inspect(ctx, at, refs, f.slot); err != nil || len(faults) == 0 {
+		return err
+	}
+	if refs, err = w.cat.Liveness(ctx, f.key); err != nil {
+		return err
+	}
+	var stand []fault
+	for _, bad := range faults {
+		if bad.ref == nil {
+			stand = append(stand, bad)
+		} else if bad.ref = sameRef(refs, bad.ref); bad.ref != nil {
+			stand = append(stand, bad)
+		}
+	}
+	return w.tell(ctx, at, f, stand)
+}
+
+// sameRef is the ref as it is now, or nil: retired, repointed, or wholly given up, so
+// that nobody may read it.
+func sameRef(now []catalog.LiveRef, ref *catalog.LiveRef) *catalog.LiveRef {
 	for i := range now {
-		r := &now[i]
-		if r.Dead(r.LiveFrom) {
-			continue // retired soon: nobody may read it
-		}
-		why, ok := whys[r.FirstPos()][r.StreamID]
-		if ok && broken == "" {
-			why = coverage(footer, &r.Ref) // a rewrite may have cut it meanwhile
-		}
-		if why != "" {
-			w.damage(at, r, why)
+		if now[i].Same(&ref.Ref) && !now[i].Dead(now[i].LiveFrom) {
+			return &now[i]
 		}
 	}
 	return nil
 }
 
-// coverage says in words why a footer does not cover a ref, or nothing. Chunks that
-// are wholly the ref's must add up to what it says. Of a ref that is a part of a
-// chunk (the rest of a shorter output, the head of a trimmed one) only the bounds
-// can be told: which rows lie before its first is in the chunk, not in the footer.
-func coverage(f *segment.Footer, ref *catalog.Ref) string {
-	if f.Kind != kindOfRef[ref.Kind] {
-		return fmt.Sprintf("its object is a %s, the ref says %s", f.Kind, ref.Kind)
-	}
-	var rows, sum uint64
-	var first, last segment.Seq
-	found, cut := 0, false
-	for i := range f.Chunks {
-		c := &f.Chunks[i]
-		if c.Stream != ref.Stream || c.Epoch != ref.Epoch || c.Last < ref.First || c.First > ref.Last {
+// tell tells damage from a rotten copy: rows that another bucket of the set serves
+// are not lost. What no bucket serves is told once, of the one that decides.
+func (w *walk) tell(ctx context.Context, at place, f seen, faults []fault) error {
+	told := false
+	for _, bad := range faults {
+		if bad.ref == nil {
+			w.rotten(RottenItem{Key: f.key, Bucket: at.store.Name(), Why: bad.why + noOwner})
 			continue
 		}
-		if found == 0 {
-			first = c.First
+		sound, err := w.soundElsewhere(ctx, at, bad.ref, f.slot)
+		switch {
+		case err != nil:
+			return err
+		case sound != "" && !told:
+			told = true
+			w.rotten(RottenItem{Key: f.key, Bucket: at.store.Name(), Why: bad.why, SoundIn: sound})
+		case sound == "" && at.deciding:
+			w.damage(at, bad)
 		}
-		found++
-		last = c.Last
-		rows += c.Rows
-		sum += c.RowSum
-		cut = cut || c.First < ref.First || c.Last > ref.Last
 	}
-	switch {
-	case found == 0:
-		return "its footer has no chunk of the stream there"
-	case last < ref.Last:
-		return fmt.Sprintf("its footer covers rows %d to %d only", first, last)
-	case cut && rows < ref.Rows, !cut && (rows != ref.Rows || sum != ref.RowSum):
-		return fmt.Sprintf("its footer says %d rows of sum %016x, the ref %d of %016x", rows, sum, ref.Rows, ref.RowSum)
-	}
-	return ""
+	return nil
 }
 
-// kindOfRef: what the refs of each kind name.
-var kindOfRef = map[catalog.RefKind]segment.ObjectKind{
-	catalog.RefSlot: segment.ObjSlot, catalog.RefStream: segment.ObjStream, catalog.RefPack: segment.ObjPack,
+// soundElsewhere names another bucket of the set that has the ref's rows whole, read and
+// decoded; empty: none.
+func (w *walk) soundElsewhere(ctx context.Context, at place, ref *catalog.LiveRef, slot *catalog.SlotRow) (string, error) {
+	for i, store := range w.classes[at.class] {
+		if store == at.store {
+			continue
+		}
+		other := place{at.class, store, i == 0}
+		faults, err := w.look(ctx, other, []catalog.LiveRef{*ref}, slot, true)
+		if err != nil {
+			return "", err
+		}
+		if !slices.ContainsFunc(faults, func(f fault) bool { return f.ref != nil }) {
+			return store.Name(), nil
+		}
+	}
+	return "", nil
+}
+
+// inspect is look, of which an object that is missing in a bucket for copies is no
+// fault: it went since it was listed, and the missing copies are told elsewhere.
+func (w *walk) inspect(ctx context.Context, at place, refs []catalog.LiveRef, slot *catalog.SlotRow) ([]fault, error) {
+	faults, err := w.look(ctx, at, refs, slot, w.cfg.Deep)
+	if len(faults) > 0 && faults[0].why == notThere && !at.deciding {
+		return nil, err
+	}
+	return faults, err
+}
+
+// notThere: a HEAD's 404 has no code, a GET's says that it is the object that is missing.
+const notThere = "its object is not in the bucket"
+
+// look reads an object, its footer or with deep its chunks too, and says what is wrong with
+// the live rows of refs, which name it.
+func (w *walk) look(ctx context.Context, at place, refs []catalog.LiveRef, slot *catalog.SlotRow, deep bool) ([]fault, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	key := refs[0].Key
+	o, err := readObject(ctx, at.store, key)
+	broken := ""
+	switch {
+	case errors.Is(err, objstore.ErrNotFound):
+		broken = notThere
+	case unsound(err):
+		broken = err.Error()
+	case err != nil:
+		return nil, fmt.Errorf("read the footer of %s: %w", key, err)
+	case slot != nil:
+		broken = o.otherThan(slot)
+	}
+	w.add(func(r *Report) { r.Footers++ })
+	var faults []fault
+	for i := range refs {
+		ref := &refs[i]
+		if ref.Dead(ref.LiveFrom) {
+			continue // retired soon: nobody may read it
+		}
+		why := broken
+		if why == "" {
+			why = coverage(o.footer, &ref.Ref)
+		}
+		if why != "" {
+			faults = append(faults, fault{ref, ref.First, ref.Last, why})
+		}
+	}
+	if !deep || broken != "" || len(faults) > 0 {
+		return faults, nil
+	}
+	return w.dig(ctx, at, o.footer, refs)
 }
 
 // unsound: the object was read, and it is not what was put there. The store may say
-// so before we do.
+// so before we do; a range beyond its end is a shorter object.
 func unsound(err error) bool {
-	return segment.IsStructural(err) || errors.Is(err, objstore.ErrCorrupt)
+	return segment.IsStructural(err) || errors.Is(err, objstore.ErrCorrupt) || errors.Is(err, objstore.ErrRange)
 }
 
-func readFooter(ctx context.Context, s *objstore.Store, key string) (*segment.Footer, error) {
-	return segment.ReadFooter(func(n int64) ([]byte, int64, error) {
-		tail, info, err := s.ReadSuffix(ctx, key, n)
-		return tail, info.Size, err
-	})
+// object is an object's own word about itself.
+type object struct {
+	footer *segment.Footer
+	info   objstore.Info
+}
+
+// readObject reads a footer: one GET, two for a large one. Bytes that are no footer are read
+// once more: one read may have met a proxy's or a disk's bad moment.
+func readObject(ctx context.Context, s *objstore.Store, key string) (o object, err error) {
+	for look := 1; look <= 2; look++ {
+		o.footer, err = segment.ReadFooter(func(n int64) ([]byte, int64, error) {
+			tail, info, err := s.ReadSuffix(ctx, key, n)
+			o.info = info
+			return tail, info.Size, err
+		})
+		if !unsound(err) {
+			break
+		}
+	}
+	return o, err
 }

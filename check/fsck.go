@@ -3,9 +3,10 @@ package check
 import (
 	"context"
 	"fmt"
-	"iter"
-	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/objstore"
@@ -35,20 +36,54 @@ type Config struct {
 	Page int
 	// MaxFindings caps each list of the report. Default 10,000.
 	MaxFindings int
+	// Deep reads and decodes every chunk that a live ref needs: stored digest, CRC, frames,
+	// seqs, row sums. Without it only footers are read.
+	Deep bool
+	// Settled holds the deployment to I5 besides: duties ran dry, so nothing may wait.
+	Settled bool
+	// Sample looks into one object in so many, by a hash of its key: 0 and 1 into all,
+	// below 0 into none. That a named object stands is seen in the listing all the same.
+	Sample int
+	// Concurrency is how many objects are looked into at once. Default 1, which keeps
+	// the calls in one order.
+	Concurrency int
 	// Progress is told after every object, if set.
 	Progress func(objects, bytes int64)
 }
 
+// deepAtOnce bounds the objects that are read whole at once: each takes up to the raw
+// bytes of a chunk and a read of chunks, some 72 MiB.
+const deepAtOnce = 3
+
+// refsAtOnce bounds the refs held by looks under way: a slot may have 50,000.
+const refsAtOnce = 100_000
+
+func (c Config) withDefaults() Config {
+	if c.Page == 0 {
+		c.Page = 1000
+	}
+	if c.MaxFindings == 0 {
+		c.MaxFindings = 10_000
+	}
+	c.Concurrency = max(c.Concurrency, 1)
+	if c.Deep {
+		c.Concurrency = min(c.Concurrency, deepAtOnce)
+	}
+	return c
+}
+
 // Fsck walks the whole deployment once.
 func Fsck(ctx context.Context, cat Catalog, classes objstore.Classes, cfg Config) (*Report, error) {
-	if cfg.Page == 0 {
-		cfg.Page = 1000
+	cfg = cfg.withDefaults()
+	w := &walk{
+		cat: cat, classes: classes, cfg: cfg, report: &Report{Garbage: []GarbageItem{}, Damage: []DamageItem{}},
+		held: semaphore.NewWeighted(refsAtOnce),
 	}
-	if cfg.MaxFindings == 0 {
-		cfg.MaxFindings = 10_000
+	steps := []func(context.Context) error{w.begin, w.heads, w.chainRows, w.buckets, w.uploads, w.streams, w.reclaims}
+	if cfg.Settled {
+		steps = append(steps, w.settled)
 	}
-	w := &walk{cat: cat, classes: classes, cfg: cfg, report: &Report{Garbage: []GarbageItem{}, Damage: []DamageItem{}}}
-	for _, step := range []func(context.Context) error{w.begin, w.heads, w.buckets, w.uploads, w.streams, w.reclaims} {
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -62,11 +97,14 @@ type walk struct {
 	cat     Catalog
 	classes objstore.Classes
 	cfg     Config
+	mu      sync.Mutex // report, while objects are looked into at once
 	report  *Report
+	held    *semaphore.Weighted // refs of looks under way
 	now     time.Time
 	grace   time.Duration // orphan grace
 	chains  map[segment.Chain]catalog.ChainRow
 	epochs  map[segment.Epoch]segment.Class
+	settles map[segment.Epoch]bool
 }
 
 func (w *walk) begin(ctx context.Context) error {
@@ -79,158 +117,4 @@ func (w *walk) begin(ctx context.Context) error {
 	}
 	w.grace = settings.OrphanGrace.Deleting(w.now, catalog.DefaultOrphanGrace)
 	return w.cursors(ctx)
-}
-
-// buckets merges, class by class, the listing of every bucket with the refs that
-// name keys of that class, both in key order.
-func (w *walk) buckets(ctx context.Context) error {
-	names := make([]string, 0, len(w.classes))
-	for class := range w.classes {
-		names = append(names, class)
-	}
-	slices.Sort(names)
-	for _, class := range names {
-		for i, store := range w.classes[class] {
-			if err := w.bucket(ctx, place{class, store, i == 0}); err != nil {
-				return fmt.Errorf("class %s: %w", class, err)
-			}
-		}
-	}
-	return nil
-}
-
-// place is the bucket being walked. Only the deciding one of a set must hold
-// everything.
-type place struct {
-	class    string
-	store    *objstore.Store
-	deciding bool
-}
-
-// bucket walks one bucket: two sequences in key order, side by side. Should their
-// orders ever differ, a key is looked at twice, by name; no verdict rests on order.
-func (w *walk) bucket(ctx context.Context, at place) error {
-	next, stop := iter.Pull2(w.keyed(ctx, at))
-	defer stop()
-	refs, more, err := pull(next)
-	if err != nil {
-		return err
-	}
-	for info, err := range at.store.ListSorted(ctx, "") {
-		if err != nil {
-			return fmt.Errorf("list %s: %w", at.store.Name(), err)
-		}
-		for more && refs.key < info.Key {
-			if err := w.unlisted(ctx, at, refs); err != nil {
-				return err
-			}
-			if refs, more, err = pull(next); err != nil {
-				return err
-			}
-		}
-		w.count(info)
-		if !more || refs.key != info.Key {
-			if err := w.unnamed(ctx, at, info); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := w.named(ctx, at, info.Key, refs.refs); err != nil {
-			return err
-		}
-		if refs, more, err = pull(next); err != nil {
-			return err
-		}
-	}
-	for more {
-		if err := w.unlisted(ctx, at, refs); err != nil {
-			return err
-		}
-		if refs, more, err = pull(next); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unlisted: refs name a key that the listing did not show. It is asked for by name:
-// the listing may be older than the commit.
-func (w *walk) unlisted(ctx context.Context, at place, k keyedRefs) error {
-	if !at.deciding {
-		return w.copyMissing(ctx, at, k)
-	}
-	return w.named(ctx, at, k.key, k.refs)
-}
-
-func (w *walk) count(info objstore.Info) {
-	w.report.Objects++
-	w.report.Bytes += info.Size
-	if w.cfg.Progress != nil {
-		w.cfg.Progress(w.report.Objects, w.report.Bytes)
-	}
-}
-
-// keyedRefs are all refs of one key.
-type keyedRefs struct {
-	key  string
-	refs []catalog.LiveRef
-}
-
-// keyed yields the refs of a class by key, in pages.
-func (w *walk) keyed(ctx context.Context, at place) iter.Seq2[keyedRefs, error] {
-	return func(yield func(keyedRefs, error) bool) {
-		var after *catalog.Ref
-		var group keyedRefs
-		for {
-			page, err := w.cat.RefsByKey(ctx, after, w.cfg.Page)
-			if err != nil {
-				yield(keyedRefs{}, fmt.Errorf("read refs: %w", err))
-				return
-			}
-			for _, ref := range page {
-				if ref.Kind == catalog.RefLost {
-					continue
-				}
-				if _, ok := w.classes[string(ref.Class)]; !ok {
-					yield(keyedRefs{}, fmt.Errorf("refs name objects of class %q, for which no store is given; give one with --store", ref.Class))
-					return
-				}
-				if string(ref.Class) != at.class {
-					continue
-				}
-				if ref.Key != group.key {
-					if group.refs != nil && !yield(group, nil) {
-						return
-					}
-					group = keyedRefs{key: ref.Key}
-				}
-				group.refs = append(group.refs, ref)
-				if at.deciding {
-					w.report.Refs++
-				}
-			}
-			if len(page) < w.cfg.Page {
-				break
-			}
-			after = &page[len(page)-1].Ref
-		}
-		if group.refs != nil {
-			yield(group, nil)
-		}
-	}
-}
-
-func pull(next func() (keyedRefs, error, bool)) (keyedRefs, bool, error) {
-	refs, err, ok := next()
-	return refs, ok && err == nil, err
-}
-
-func (w *walk) damage(at place, ref *catalog.LiveRef, why string) {
-	first := ref.First
-	if ref.LiveFrom.Epoch == ref.Epoch {
-		first = max(first, ref.LiveFrom.Seq)
-	}
-	w.report.addDamage(w.cfg.MaxFindings, DamageItem{
-		Stream: ref.Stream, Epoch: ref.Epoch, First: first, Last: ref.Last, Key: ref.Key, Bucket: at.store.Name(), Why: why,
-	})
 }

@@ -117,11 +117,12 @@ func (w *walk) unnamed(ctx context.Context, at place, info objstore.Info) error 
 	if f.waiting {
 		w.report.Waiting++
 		w.report.WaitingBytes += info.Size
+		if !heldByDesign(s, w.settles[s.key.Chain.Epoch]) {
+			w.owe(OwedItem{What: "object", ID: info.Key, Bucket: at.store.Name(), Why: f.why})
+		}
 	}
 	if f.state != "" {
-		w.report.addGarbage(w.cfg.MaxFindings, GarbageItem{
-			Key: info.Key, Bucket: at.store.Name(), Bytes: info.Size, State: f.state, Why: f.why,
-		})
+		w.garbage(GarbageItem{Key: info.Key, Bucket: at.store.Name(), Bytes: info.Size, State: f.state, Why: f.why})
 	}
 	return nil
 }
@@ -136,7 +137,7 @@ func (w *walk) lookAgain(ctx context.Context, at place, info objstore.Info) (f f
 		return f, false, err
 	}
 	if len(refs) > 0 {
-		return f, true, w.named(ctx, at, info.Key, refs)
+		return f, true, w.named(ctx, at, seen{key: info.Key, listed: &info, refs: refs})
 	}
 	if err := w.cursors(ctx); err != nil {
 		return f, false, err
@@ -173,9 +174,9 @@ func (w *walk) cursors(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.epochs = make(map[segment.Epoch]segment.Class, len(tops))
+	w.epochs, w.settles = make(map[segment.Epoch]segment.Class, len(tops)), make(map[segment.Epoch]bool, len(tops))
 	for _, t := range tops {
-		w.epochs[t.Epoch] = t.Class
+		w.epochs[t.Epoch], w.settles[t.Epoch] = t.Class, t.Settle
 	}
 	return closedEpochs(tops, rows)
 }
@@ -216,7 +217,7 @@ func (w *walk) standing(ctx context.Context, info objstore.Info) (standing, erro
 	if err := w.intent(ctx, key, &s); err != nil {
 		return s, err
 	}
-	for _, duty := range []catalog.Duty{catalog.DutyReapCheck, catalog.DutyGC, catalog.DutyTailFill} {
+	for _, duty := range watchers {
 		ok, err := w.hasMarker(ctx, duty, key)
 		if err != nil {
 			return s, err
@@ -228,6 +229,12 @@ func (w *walk) standing(ctx context.Context, info objstore.Info) (standing, erro
 	}
 	return s, nil
 }
+
+// watchers are the duties whose marker sees to an object that no ref names, in the order
+// in which they come: gc arms the reap-check before it resolves. A tail-fill's marker is
+// none, though its id is a key: it moves live rows, and resolves where there are none. The
+// marker of a pack-merge names no object at all.
+var watchers = []catalog.Duty{catalog.DutyGC, catalog.DutyReapCheck}
 
 func (w *walk) intent(ctx context.Context, key string, s *standing) error {
 	intent, err := w.cat.Intent(ctx, key)
@@ -247,54 +254,4 @@ func (w *walk) hasMarker(ctx context.Context, duty catalog.Duty, id string) (boo
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// uploads reports unfinished uploads that no intent names and that are older than
-// the orphan grace; younger ones may belong to a publish under way.
-func (w *walk) uploads(ctx context.Context) error {
-	for class, set := range w.classes {
-		for _, store := range set {
-			if !store.Capabilities().ListUploads {
-				continue
-			}
-			list, err := store.ListUploads(ctx, "")
-			if err != nil {
-				return fmt.Errorf("class %s: list uploads of %s: %w", class, store.Name(), err)
-			}
-			for _, u := range list {
-				if err := w.upload(ctx, store, u); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func (w *walk) upload(ctx context.Context, store *objstore.Store, u objstore.Upload) error {
-	if w.now.Sub(u.Initiated) < w.grace || w.publishing(u.Key) {
-		w.report.Waiting++
-		return nil
-	}
-	if _, err := w.cat.Intent(ctx, u.Key); err == nil {
-		w.report.Waiting++
-		return nil
-	} else if !errors.Is(err, catalog.ErrNotFound) {
-		return err
-	}
-	w.report.addGarbage(w.cfg.MaxFindings, GarbageItem{
-		Key: u.Key, Bucket: store.Name(), State: Pending, Upload: u.ID,
-		Why: "an unfinished upload that nothing names; the auditor's sweep aborts it",
-	})
-	return nil
-}
-
-// publishing says whether a living owner may be at work on the slot at key.
-func (w *walk) publishing(key string) bool {
-	k, err := segment.ParseKey(key)
-	if err != nil || k.Kind != segment.KeySlot {
-		return false
-	}
-	row, ok := w.chains[k.Chain]
-	return ok && !row.Closed && k.ID >= row.AbsorbedEnd && w.now.Before(row.LeaseEnd)
 }

@@ -15,10 +15,7 @@ import (
 // the reclaim's marker, armed when the watermark was committed, sees to them. No row of
 // theirs is live, so a missing object of theirs is no damage (K29).
 func (w *walk) reclaims(ctx context.Context) error {
-	chains := slices.SortedFunc(maps.Keys(w.chains), func(a, b segment.Chain) int {
-		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Shard, b.Shard))
-	})
-	for _, c := range chains {
+	for _, c := range w.sortedChains() {
 		if row := w.chains[c]; row.WatermarkSeq == 0 {
 			continue
 		}
@@ -27,6 +24,12 @@ func (w *walk) reclaims(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (w *walk) sortedChains() []segment.Chain {
+	return slices.SortedFunc(maps.Keys(w.chains), func(a, b segment.Chain) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Shard, b.Shard))
+	})
 }
 
 // reclaim reports the first dead ref of a chain. Refs before the marker: one whose
@@ -58,5 +61,5 @@ func (w *walk) givenUp(ref *catalog.Ref, state State, why string) {
 	if set := w.classes[string(ref.Class)]; len(set) > 0 {
 		item.Bucket = set.First().Name()
 	}
-	w.report.addGarbage(w.cfg.MaxFindings, item)
+	w.garbage(item)
 }

@@ -1,15 +1,19 @@
 package check_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/google/uuid"
 
+	"github.com/strandline/strandline/absorb"
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/check"
 	"github.com/strandline/strandline/internal/tiertest"
+	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -126,13 +130,33 @@ func closeChain(t *testing.T, x *tiertest.Tier) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = x.Catalog.AbsorbSlot(t.Context(), catalog.Absorb{
-		Slot: catalog.SlotRow{
-			Chain: x.Chain, ID: row.AbsorbedEnd, First: row.NextSeq, Next: row.NextSeq, UUID: uuid.New(), Prev: row.LastUUID, Term: x.Term, Closed: true,
-		},
-		Key: segment.SlotKey(x.Chain, row.AbsorbedEnd), Class: segment.ClassStandard, CallerOwner: x.Owner, CallerTerm: x.Term,
-	})
+	u, now := uuid.New(), x.Clock.Now().UnixNano()
+	body := segment.AppendHeader(nil, u)
+	frame := func(kind segment.Kind, payload []byte, err error) {
+		t.Helper()
+		if err == nil {
+			body, err = segment.AppendFrame(body, u, int64(len(body)), kind, 0, payload)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	start, err := segment.AppendStart(nil, &segment.Start{Chain: x.Chain, ID: row.AbsorbedEnd, Base: row.NextSeq, Term: x.Term, Prev: row.LastUUID, Created: now})
+	frame(segment.KindStart, start, err)
+	frame(segment.KindSeal, segment.AppendSeal(nil, segment.Seal{Frames: 1, Next: row.NextSeq, Digest: xxhash.Sum64(body)}), nil)
+	plan, err := segment.PlanBundle(bytes.NewReader(body), int64(len(body)))
 	if err != nil {
+		t.Fatal(err)
+	}
+	var obj bytes.Buffer
+	f, err := plan.WriteTo(&obj, segment.BundleOptions{Object: uuid.New(), Created: now, Writer: "test", Sealed: now, Fence: true, Closed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := segment.SlotKey(x.Chain, row.AbsorbedEnd)
+	x.Put(key, obj.Bytes())
+	bucket := absorb.Bucket{Set: objstore.Set{x.Store}, Class: segment.ClassStandard}
+	if _, err = x.Catalog.AbsorbSlot(t.Context(), absorb.FromFooter(f, bucket, key, int64(obj.Len()), absorb.Caller{Owner: x.Owner, Term: x.Term})); err != nil {
 		t.Fatal(err)
 	}
 }

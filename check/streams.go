@@ -44,38 +44,73 @@ func (w *walk) stream(ctx context.Context, name string) error {
 		if from.Less(p.LiveFrom) {
 			from, last = p.LiveFrom, segment.Pos{}
 		}
-		if last, err = w.links(p, from, last), nil; !p.More {
+		if last, err = w.links(ctx, p, from, last); err != nil || !p.More {
 			return err
 		}
 		from = last.Next()
 	}
 }
 
-// links reports the holes of one page, which is one look at the catalog, and
-// returns the last position it saw.
-func (w *walk) links(p catalog.Plan, from, last segment.Pos) segment.Pos {
+// links reports the holes and overlaps of one page, which is one look at the catalog,
+// and returns the last position it saw.
+func (w *walk) links(ctx context.Context, p catalog.Plan, from, last segment.Pos) (segment.Pos, error) {
 	for i := range p.Refs {
 		ref := &p.Refs[i]
-		ok := ref.PrevLast == last
-		if i == 0 {
-			ok = ref.PrevLast.Less(from) || ref.PrevLast == (segment.Pos{})
-		}
-		if !ok {
+		switch {
+		case !ref.Follows(firstOrLast(i, from, last), i == 0):
 			w.hole(p.Stream.Name, from, last, ref.PrevLast, fmt.Sprintf("no ref serves the rows before %s", ref.FirstPos()))
+		case ref.PrevLast != (segment.Pos{}) && !ref.PrevLast.Less(ref.FirstPos()) || ref.Last < ref.First:
+			w.span(ref, fmt.Sprintf("its ref begins at %s, the one before ends at %s: rows would be read twice", ref.FirstPos(), ref.PrevLast))
 		}
 		if ref.Kind == catalog.RefLost {
-			w.report.addDamage(w.cfg.MaxFindings, DamageItem{
-				Stream: ref.Stream, Epoch: ref.Epoch, First: ref.First, Last: ref.Last,
-				Why: "lost, and accepted as lost by an operator",
+			w.add(func(r *Report) {
+				add(&r.Lost, &r.LostTotal, w.cfg.MaxFindings, DamageItem{
+					Stream: ref.Stream, Epoch: ref.Epoch, First: ref.First, Last: ref.Last,
+					Why: "lost, and accepted as lost by an operator",
+				})
 			})
 		}
 		last = ref.LastPos()
 	}
-	if !p.More && last.Less(p.Stream.Last) && !p.Stream.Last.Less(from) {
-		w.hole(p.Stream.Name, from, last, p.Stream.Last, "no ref serves the end of the stream")
-		last = p.Stream.Last
+	if p.More {
+		return last, nil
+	}
+	return last, w.tip(ctx, p, from, last)
+}
+
+func firstOrLast(i int, from, last segment.Pos) segment.Pos {
+	if i == 0 {
+		return from
 	}
 	return last
+}
+
+// tip holds the end of a stream's refs against what the stream and its chain say.
+func (w *walk) tip(ctx context.Context, p catalog.Plan, from, last segment.Pos) error {
+	name, tip := p.Stream.Name, p.Stream.Last
+	switch {
+	case last.Less(tip) && !tip.Less(from):
+		w.hole(name, from, last, tip, "no ref serves the end of the stream")
+	case len(p.Refs) > 0 && tip.Less(last):
+		ref := p.Refs[len(p.Refs)-1]
+		w.span(&ref, fmt.Sprintf("its refs end at %s, the stream says that its last row is %s", last, tip))
+	}
+	if len(p.Refs) == 0 || p.Refs[len(p.Refs)-1].Epoch != tip.Epoch {
+		return nil
+	}
+	ref := p.Refs[len(p.Refs)-1]
+	beyond, err := w.beyond(ctx, ref.Chain, tip.Seq)
+	if beyond {
+		w.span(&ref, fmt.Sprintf("the stream's last row is %s, which its chain %s does not have yet", tip, ref.Chain))
+	}
+	return err
+}
+
+// span reports the rows of a ref.
+func (w *walk) span(ref *catalog.Ref, why string) {
+	w.add(func(r *Report) {
+		r.addDamage(w.cfg.MaxFindings, DamageItem{Stream: ref.Stream, Epoch: ref.Epoch, First: ref.First, Last: ref.Last, Key: ref.Key, Why: why})
+	})
 }
 
 // hole reports the rows after last, or from the first live one on, up to end. Which
@@ -89,5 +124,5 @@ func (w *walk) hole(stream string, from, last, end segment.Pos, why string) {
 	if begin.Epoch == end.Epoch {
 		d.First = max(1, begin.Seq)
 	}
-	w.report.addDamage(w.cfg.MaxFindings, d)
+	w.add(func(r *Report) { r.addDamage(w.cfg.MaxFindings, d) })
 }

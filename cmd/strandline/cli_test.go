@@ -396,6 +396,12 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	cli(t, "", "cat", "s", "--dir", dir).want(t, exitDamage, "seg/", "fsck")
+	cli(t, "", "fsck", "--dir", dir).want(t, exitOK, "clean") // the footer is whole
+	cli(t, "", "fsck", "--dir", dir, "--no-footers").want(t, exitOK, "read 0 footers", "not looked into")
+	cli(t, "", "fsck", "--dir", dir, "--deep").want(t, exitDamage, "damage", `stream "s" epoch 1 rows 1 to 1000`, "chunk at byte", "explain")
+	cli(t, "", "fsck", "--dir", dir, "--settled").want(t, exitFailed, "unsettled", "owed     settle")
+	cli(t, "", "fsck", "--dir", dir, "--deep", "--no-footers").want(t, exitUsage, "--no-footers")
+	cli(t, "", "fsck", "--dir", dir, "--sample", "-1").want(t, exitUsage, "--sample")
 	if err := os.WriteFile(slot, body[:len(body)-20], 0o600); err != nil {
 		t.Fatal(err)
 	}
