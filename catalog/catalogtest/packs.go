@@ -107,17 +107,17 @@ func testPackMergeDead(t *testing.T, open Open) {
 	w := NewWorld(t, open)
 	merge := catalog.Next{PackFan: packFan}
 	id := catalog.PackMergeID(w.Chain, 0)
+	w.pack("old:1", 0, merge)
 	w.pack("gone:1", 0, merge)
 	w.pack("lost:1", 0, merge)
-	w.pack("old:1", 0, merge) // row 3
 	for range packFan - 4 {
 		w.pack("a:1", 0, merge)
 	}
 	_, err := w.C.DeleteStream(w.Ctx, "gone") // its ref is not retired yet
 	w.OK(err)
-	_, err = w.C.AcceptLoss(w.Ctx, segment.PackKey(w.Chain, 2, 2, 0), "lost")
+	_, err = w.C.AcceptLoss(w.Ctx, segment.PackKey(w.Chain, 3, 3, 0), "lost")
 	w.OK(err)
-	_, err = w.C.RaiseWatermark(w.Ctx, catalog.Watermark{Chain: w.Chain, Seq: 3, Segment: 3, Term: w.Term})
+	_, err = w.C.RaiseWatermark(w.Ctx, catalog.Watermark{Chain: w.Chain, Seq: 1, Segment: 1, Term: w.Term})
 	w.OK(err)
 	for i := range packFan {
 		_, ok := w.Marker(catalog.DutyPackMerge, id)
@@ -126,16 +126,21 @@ func testPackMergeDead(t *testing.T, open Open) {
 		}
 		w.pack("a:1", 0, merge)
 	}
+	// Nor does a commit whose output is no pack count them.
+	m, _ := w.Marker(catalog.DutyPackMerge, id)
+	w.Absorb("b:1")
+	w.commitNext(merge, streamRun("b", w.Refs("b")...))
+	same, _ := w.Marker(catalog.DutyPackMerge, id)
+	Equal(t, "version after a stream object", same.Version, m.Version)
 	// A merge's own sources count no more, and its output is of the next generation.
 	win, err := w.C.PackWindow(w.Ctx, w.Chain, 0, packFan)
 	w.OK(err)
 	Equal(t, "packs", len(win.Packs), packFan)
-	m, _ := w.Marker(catalog.DutyPackMerge, id)
 	key := segment.PackKey(w.Chain, 4, 11, 1)
 	run := Output(key, 1, catalog.RefPack, win.Refs...)
 	run.New.Generation = 1
 	w.commitNext(merge, run)
-	same, _ := w.Marker(catalog.DutyPackMerge, id)
+	same, _ = w.Marker(catalog.DutyPackMerge, id)
 	Equal(t, "version", same.Version, m.Version)
 	if _, ok := w.Marker(catalog.DutyPackMerge, catalog.PackMergeID(w.Chain, 1)); ok {
 		t.Fatal("one pack of the next generation")

@@ -84,6 +84,13 @@ func testTailFillArmed(t *testing.T, open Open) {
 	}
 	w.OK(w.C.Resolve(w.Ctx, m.MarkerRef))
 	Equal(t, "the arm meanwhile stays", len(w.tailFills()), 1)
+	// The tail is the object right before, not an earlier one.
+	second := w.Refs("a")[1].Key
+	w.Absorb("a:2")
+	w.commitNext(fill, streamRun("a", w.Refs("a")[2]))
+	if _, ok := w.Marker(catalog.DutyTailFill, second); !ok {
+		t.Fatalf("tail-fills %v; want one of %s", w.tailFills(), second)
+	}
 	_, err = w.C.CommitRewrite(w.Ctx, catalog.Rewrite{Key: run.New.Key, Nonce: "nonce", Runs: []catalog.Run{run}, Next: catalog.Next{TailTarget: -1}})
 	w.Is(err, catalog.ErrInvalid, "")
 }
