@@ -299,7 +299,7 @@ func (x *tier) craft(key string, kind segment.ObjectKind, stream string, chunks 
 		must(x.t, err)
 		tally, err := segment.TallyFrames(raw)
 		must(x.t, err)
-		meta := segment.Chunk{Stream: stream, Epoch: 1}
+		meta := segment.Chunk{Stream: stream, Epoch: 1, Generation: x.generation}
 		meta.SetTally(tally)
 		must(x.t, o.AddChunk(meta, raw))
 	}

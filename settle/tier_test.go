@@ -63,6 +63,8 @@ type tier struct {
 	rng   *rand.Rand
 	rows  map[string][]segment.Row
 
+	generation uint32 // of crafted packs
+
 	// lax skips the reading of rows at cleanup, for tests that damage sources.
 	lax bool
 }
