@@ -36,6 +36,9 @@ func (t *tx) absorb(a *catalog.Absorb) (catalog.Absorbed, error) {
 	}
 	term, _ := t.term.get(termKey{s.Chain, s.Term})
 	already, err := t.checkAbsorb(&row, a, stood, term)
+	if already && err == nil && t.skip[DeadRefs] {
+		t.insertDead(a)
+	}
 	if err != nil || already {
 		return catalog.Absorbed{Chain: row, Already: already && err == nil}, err
 	}
@@ -157,12 +160,9 @@ func (t *tx) absorbRefs(a *catalog.Absorb, row *catalog.ChainRow) (inserted, dea
 		s.Last, s.lastShard = r.LastPos(), a.Slot.Shard
 		if r.Dead(catalog.EffectiveLiveFrom(s.LiveFrom, row.Chain, row.WatermarkSeq)) {
 			dead++
-			if !t.skip[DeadRefs] {
-				continue
-			}
-		} else {
-			s.Deleted = false // listed again; what lay below live_from stays dead
+			continue
 		}
+		s.Deleted = false // listed again; what lay below live_from stays dead
 		r.Key, r.Class = a.Key, a.Class
 		if err := t.checkObject(&r); err != nil {
 			return 0, 0, err
@@ -174,6 +174,22 @@ func (t *tx) absorbRefs(a *catalog.Absorb, row *catalog.ChainRow) (inserted, dea
 		t.putStream(s)
 	}
 	return inserted, dead, nil
+}
+
+// insertDead is the fault that DeadRefs plants: a slot that comes again brings back
+// those of its refs that are dead by now.
+func (t *tx) insertDead(a *catalog.Absorb) {
+	for i := range a.Refs {
+		r := a.Refs[i]
+		s, ok := t.streamName.get(r.Stream)
+		if !ok {
+			continue
+		}
+		r.StreamID, r.Key, r.Class = s.ID, a.Key, a.Class
+		if l, err := t.live(&r); err == nil && l.Dead(l.LiveFrom) {
+			t.putRef(&r)
+		}
+	}
 }
 
 // streamFor is the caller's own copy of a stream's row; one name has one id for ever.

@@ -40,7 +40,8 @@ const (
 	// FirstSeq: a ref counts as dead if its first row is, so that one across live_from
 	// goes with its live rows (I1).
 	FirstSeq Guard = "dead by last"
-	// DeadRefs: an absorb inserts refs that are wholly below live_from (I5).
+	// DeadRefs: an absorb that comes again inserts its refs that are wholly below live_from
+	// by now, though their slot may be gone (I2, I5).
 	DeadRefs Guard = "dead refs"
 	// Position: a slot above absorbed_end is absorbed, and what lies between never (I1, I8).
 	Position Guard = "absorbed_end"
