@@ -23,6 +23,8 @@ type Settler interface {
 	RunOnce(ctx context.Context, chain segment.Chain, owner string) (settle.Report, error)
 	// RunMarker serves a marker of gc, tail-fill or pack-merge.
 	RunMarker(ctx context.Context, m catalog.Marker, owner string) (settle.Report, error)
+	// Explain says what RunMarker would do now, or why nothing. It changes nothing.
+	Explain(ctx context.Context, m catalog.Marker) (string, error)
 }
 
 // Deps are what an auditor works with; none has a default but Budget and Wait.
@@ -57,13 +59,14 @@ type Auditor struct {
 	judge    *orphan.Judge
 	sweeper  *orphan.Sweeper
 
-	mu       sync.Mutex // failures, chains, ensured, looked, retained, met
+	mu       sync.Mutex // failures, chains, ensured, looked, retained, met, told
 	failures map[string]error
 	chains   map[segment.Chain]pause
 	ensured  time.Time
 	looked   time.Time // of the absorb-check
 	retained time.Time // of the retention
 	met      map[catalog.MarkerRef]int
+	told     map[string]bool // keys of lost objects
 }
 
 // pause is a chain whose settle failed: it is left alone until then.
@@ -101,7 +104,7 @@ func New(d Deps, cfg Config) (*Auditor, error) {
 		reclaim:  reap.NewReclaimer(d.Catalog, d.Classes, del),
 		judge:    orphan.NewJudge(d.Catalog, d.Classes, del),
 		sweeper:  orphan.NewSweeper(d.Catalog, d.Classes, del, cfg.Sweep),
-		failures: map[string]error{}, chains: map[segment.Chain]pause{}, met: map[catalog.MarkerRef]int{},
+		failures: map[string]error{}, chains: map[segment.Chain]pause{}, met: map[catalog.MarkerRef]int{}, told: map[string]bool{},
 	}
 	a.duties = a.wire()
 	return a, nil

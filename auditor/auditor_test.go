@@ -72,6 +72,7 @@ func TestK18KilledAuditorLosesNothing(t *testing.T) {
 // K19: several auditors, each deleting; trimmed rows never re-appear.
 func TestK19TwoAuditorsAtOnce(t *testing.T) {
 	x := newTier(t)
+	x.Policies()
 	names := []string{"a", "b", "c", "d", "e"}
 	for range 4 {
 		for _, n := range names {

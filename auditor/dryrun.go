@@ -8,11 +8,14 @@ import (
 	"github.com/strandline/strandline/catalog"
 )
 
-// dryRun tells what the deleting duties would do with what is due, and why the
-// rest stays. It takes no marker and changes nothing.
+// dryRun tells what the duties that delete or rewrite objects would do with what is
+// due, and why the rest stays. It takes no marker and changes nothing.
 func (a *Auditor) dryRun(ctx context.Context) error {
 	now, err := a.Catalog.Now(ctx)
 	if err != nil {
+		return err
+	}
+	if err := a.guard.belongs(ctx); err != nil {
 		return err
 	}
 	if err := a.guard.rolledBack(ctx); err != nil {
@@ -21,7 +24,8 @@ func (a *Auditor) dryRun(ctx context.Context) error {
 	var errs []error
 	for _, d := range a.duties {
 		switch d.name {
-		case catalog.DutyReclaim, catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutySweep:
+		case catalog.DutyPackMerge, catalog.DutyTailFill, catalog.DutyGC,
+			catalog.DutyReclaim, catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutySweep:
 			errs = append(errs, a.dryDuty(ctx, d.name, now))
 		}
 	}
@@ -49,14 +53,38 @@ func (a *Auditor) dryDuty(ctx context.Context, d catalog.Duty, now time.Time) er
 	if err != nil {
 		return err
 	}
-	step := map[catalog.Duty]func(context.Context, catalog.Marker) error{
-		catalog.DutyReclaim: a.reclaimOne, catalog.DutyTrimCheck: a.trimOne, catalog.DutyReapCheck: a.dryReap, catalog.DutyOrphan: a.judgeOne, catalog.DutySweep: a.sweepOne,
-	}[d]
 	var errs []error
 	for _, m := range due {
-		errs = append(errs, step(ctx, m))
+		errs = append(errs, a.dryStep(ctx, m))
 	}
 	return errors.Join(errs...)
+}
+
+// dryStep is the duty's step in its dry form: the deleter is a dry one.
+func (a *Auditor) dryStep(ctx context.Context, m catalog.Marker) error {
+	switch m.Duty {
+	case catalog.DutyReclaim:
+		return a.reclaimOne(ctx, m)
+	case catalog.DutyTrimCheck:
+		return a.trimOne(ctx, m)
+	case catalog.DutyReapCheck:
+		return a.dryReap(ctx, m)
+	case catalog.DutyOrphan:
+		return a.judgeOne(ctx, m)
+	case catalog.DutySweep:
+		return a.sweepOne(ctx, m)
+	}
+	return a.explainOne(ctx, m)
+}
+
+// explainOne is the dry run of rewriteOne. What is rewritten stays for a grace at least:
+// its reap-check deletes it.
+func (a *Auditor) explainOne(ctx context.Context, m catalog.Marker) error {
+	why, err := a.Settler.Explain(ctx, m)
+	if err == nil {
+		a.del.Stays(m.Class, m.ID, string(m.Duty)+": "+why)
+	}
+	return err
 }
 
 func (a *Auditor) dryReap(ctx context.Context, m catalog.Marker) error {

@@ -20,9 +20,10 @@ type guard struct {
 	clock   func() time.Time
 	log     *slog.Logger
 
-	mu    sync.Mutex // state, heads
-	state clockState
-	heads headState
+	mu     sync.Mutex // state, heads, stamps
+	state  clockState
+	heads  headState
+	stamps stampState
 }
 
 // headState is the last look at all chains' heads.

@@ -65,8 +65,15 @@ func (a *Auditor) pass(ctx context.Context, d duty) (int, error) {
 // mayDelete asks the guard.
 func (a *Auditor) mayDelete(ctx context.Context, d catalog.Duty) (bool, error) {
 	why, err := a.guard.allow(ctx)
+	if err == nil {
+		err = a.guard.belongs(ctx)
+	}
 	if err != nil {
 		a.fail(d, "", err)
+		if errors.Is(err, ErrNotOurs) {
+			a.ledger.hold(err.Error())
+			a.ledger.keep(string(d), "bucket not ours", 1)
+		}
 		return false, err
 	}
 	a.ledger.hold(why)
@@ -120,6 +127,7 @@ func (a *Auditor) putBack(ctx context.Context, m catalog.Marker, cause error) {
 		return // it was cut short by a stop, and comes up again
 	}
 	a.Logger.Warn("marker failed", "duty", string(m.Duty), "id", m.ID, "attempts", m.Attempts+1, "error", cause)
+	a.alarm(ctx, m.Duty, cause)
 	a.postpone(ctx, m, cause)
 }
 

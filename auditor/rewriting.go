@@ -45,6 +45,7 @@ func (a *Auditor) rewriteOne(ctx context.Context, m catalog.Marker) error {
 		a.ledger.keep(name, r.Idle, 1)
 		return nil
 	case len(r.Failures) > 0:
+		a.alarms(ctx, m.Duty, r.Failures)
 		f := r.Failures[0]
 		return fmt.Errorf("%s of %s: %d members failed, first stream %q: %w", name, m.ID, len(r.Failures), f.Stream, f.Err)
 	}

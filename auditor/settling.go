@@ -60,6 +60,7 @@ func (a *Auditor) settleChain(ctx context.Context, chain segment.Chain) (int, er
 		a.ledger.count(name, "slots resolved", r.Resolved)
 		a.moved(name, &r)
 		if len(r.Failures) > 0 {
+			a.alarms(ctx, catalog.DutySettle, r.Failures)
 			f := r.Failures[0]
 			return worked + r.Resolved + r.Outputs, fmt.Errorf("settle %s: %d members failed, first stream %q: %w", chain, len(r.Failures), f.Stream, f.Err)
 		}

@@ -43,6 +43,12 @@ type Tier struct {
 	DB      *sqlite.DB
 	Writer
 
+	// Settling is how settlers and auditors made from now on move rows: every standing
+	// slot at once, and nothing of what the other policies would do (see Policies).
+	Settling settle.Config
+	// GCLeast of auditors made from now on; 0: their default.
+	GCLeast int64
+
 	// Damaged skips fsck at the end, for tests that do damage on purpose.
 	Damaged bool
 
@@ -57,9 +63,11 @@ func New(t testing.TB, opt memstore.Options) *Tier {
 	return open(t, opt, true)
 }
 
-func open(t testing.TB, opt memstore.Options, settle bool) *Tier {
+func open(t testing.TB, opt memstore.Options, settled bool) *Tier {
 	t.Helper()
-	x := &Tier{T: t, Clock: NewClock(), lastNamed: map[string]time.Time{}}
+	x := &Tier{T: t, Clock: NewClock(), lastNamed: map[string]time.Time{}, Settling: settle.Config{
+		SettleAge: -1, StreamObjectMin: 4 << 10, Workers: 1, TailTarget: 1, PackFan: 64,
+	}}
 	opt.Clock = x.Clock.Now
 	opt.CheckDelete = x.checkDelete
 	opt.MayReadDeleted = func(string) bool { return true } // probes after an interrupted delete
@@ -73,7 +81,7 @@ func open(t testing.TB, opt memstore.Options, settle bool) *Tier {
 		x.check()
 		x.Must(db.Close())
 	})
-	x.seed(settle)
+	x.seed(settled)
 	x.Clock.around = x.lookAtRefs
 	return x
 }
@@ -93,15 +101,19 @@ func memDir(t testing.TB) string {
 	return t.TempDir()
 }
 
-func (x *Tier) seed(settle bool) {
+func (x *Tier) seed(settled bool) {
 	ctx := x.T.Context()
-	_, err := x.DB.Init(ctx, uuid.New())
+	settings, err := x.DB.Init(ctx, uuid.New())
+	x.Must(err)
+	stamp, err := segment.EncodeStamp(segment.Stamp{Deployment: settings.Deployment, Class: segment.ClassStandard})
+	x.Must(err)
+	_, err = x.Store.PutOnce(ctx, segment.StampKey(), stamp, nil)
 	x.Must(err)
 	_, err = x.DB.SeedReadGrace(ctx, ReadGrace)
 	x.Must(err)
 	_, err = x.DB.SeedOrphanGrace(ctx, OrphanGrace)
 	x.Must(err)
-	_, err = x.DB.EnsureTopology(ctx, catalog.Topology{Epoch: 1, Shards: 1, Class: segment.ClassStandard, Buckets: []string{"mem"}, Settle: settle, State: catalog.TopologyOpen})
+	_, err = x.DB.EnsureTopology(ctx, catalog.Topology{Epoch: 1, Shards: 1, Class: segment.ClassStandard, Buckets: []string{"mem"}, Settle: settled, State: catalog.TopologyOpen})
 	x.Must(err)
 	x.Writer = Writer{x: x, Chain: segment.Chain{Epoch: 1}, owner: uuid.New(), next: 1, id: 1}
 	row, err := x.DB.AcquireChain(ctx, catalog.Acquire{Chain: x.Chain, Owner: x.owner, Address: "test", Lease: OwnerLease})
@@ -130,12 +142,18 @@ func (x *Tier) Ctx() context.Context { return context.WithoutCancel(x.T.Context(
 // Logger drops everything.
 func Logger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-// Settler settles every standing slot at once.
+// Policies lets the other policies work too, at sizes that a test reaches: a pack-merge
+// of two packs, tail objects up to 32 KiB, a gc of what is half dead.
+func (x *Tier) Policies() {
+	x.Settling.PackFan, x.Settling.TailTarget, x.GCLeast = 2, 32<<10, 1
+}
+
+// Settler moves as Settling says.
 func (x *Tier) Settler(store *objstore.Store, cat settle.Catalog) *settle.Settler {
 	s, err := settle.New(settle.Deps{
 		Catalog: cat, Classes: objstore.Classes{string(segment.ClassStandard): {store}}, Clock: x.Clock.Now,
 		Logger: Logger(), NewNonce: uuid.NewString, NewUUID: uuid.New,
-	}, settle.Config{SettleAge: -1, StreamObjectMin: 4 << 10, Workers: 1})
+	}, x.Settling)
 	x.Must(err)
 	return s
 }
@@ -150,6 +168,9 @@ func (x *Tier) AuditorOn(id string, cfg auditor.Config, store *objstore.Store, c
 	x.T.Helper()
 	if cfg.Concurrency == 0 {
 		cfg.Concurrency = 1
+	}
+	if cfg.GCLeast == 0 {
+		cfg.GCLeast = x.GCLeast
 	}
 	a, err := auditor.New(auditor.Deps{
 		ID: id, Catalog: cat, Classes: objstore.Classes{string(segment.ClassStandard): {store}},
@@ -185,7 +206,7 @@ func (x *Tier) RunDry() {
 	for range rounds {
 		_, last = x.Auditor("dry", auditor.Config{}).Once(x.Ctx(), auditor.OnceOptions{})
 		due, owed, err := x.DB.NextDue(x.Ctx(), []catalog.Duty{
-			catalog.DutySettle, catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutyTeardown, catalog.DutyReclaim,
+			catalog.DutySettle, catalog.DutyPackMerge, catalog.DutyTailFill, catalog.DutyGC, catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutyTeardown, catalog.DutyReclaim,
 		})
 		x.Must(err)
 		if !owed {
@@ -322,7 +343,7 @@ func (x *Tier) Fsck(clean bool) error {
 func (x *Tier) MustBeClean() {
 	x.T.Helper()
 	x.Must(x.Fsck(true))
-	for _, d := range []catalog.Duty{catalog.DutySettle, catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyTeardown, catalog.DutyReclaim} {
+	for _, d := range []catalog.Duty{catalog.DutySettle, catalog.DutyPackMerge, catalog.DutyTailFill, catalog.DutyGC, catalog.DutyTrimCheck, catalog.DutyReapCheck, catalog.DutyTeardown, catalog.DutyReclaim} {
 		if ms := x.Markers(d); len(ms) > 0 {
 			x.T.Errorf("I5: a %s marker waits on nothing: %+v", d, ms[0])
 		}
@@ -332,4 +353,17 @@ func (x *Tier) MustBeClean() {
 			x.T.Errorf("I5: a standing intent: %+v", in)
 		}
 	}
+}
+
+// Audited are the audit rows of a kind.
+func (x *Tier) Audited(kind string) []catalog.AuditRow {
+	x.T.Helper()
+	rows, err := x.DB.AuditRows(x.Ctx(), 0, 10_000)
+	x.Must(err)
+	return slices.DeleteFunc(rows, func(r catalog.AuditRow) bool { return r.Kind != kind })
+}
+
+// Another is an empty bucket beside the tier's, with its clock.
+func (x *Tier) Another() *objstore.Store {
+	return x.Open(memstore.New(memstore.Options{Clock: x.Clock.Now}))
 }

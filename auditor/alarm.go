@@ -1,0 +1,106 @@
+package auditor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/probe"
+	"github.com/strandline/strandline/settle"
+)
+
+// maxAlarms bounds the keys that were told of; what is beyond is not told twice either,
+// it is not told at all.
+const maxAlarms = 10_000
+
+// alarm tells of an object that is missing although a ref names it, whichever duty met
+// it: once per key, not once per pass. What it is told is only where it looks; the alarm
+// rests on a look at the refs and then at every bucket. K29: gone below live_from is
+// what a trim does, gone above it is a loss.
+func (a *Auditor) alarm(ctx context.Context, d catalog.Duty, met error) {
+	key := missingKey(met)
+	if key == "" || ctx.Err() != nil || a.alarmed(key) {
+		return
+	}
+	detail, err := a.lost(ctx, key)
+	if err == nil && detail != "" {
+		err = a.Catalog.Audit(ctx, "lost", key, detail)
+	}
+	if err != nil || detail == "" {
+		if err != nil && ctx.Err() == nil {
+			a.Logger.Warn("a missing object was not told of yet", "key", key, "error", err)
+		}
+		a.quiet(key) // the next pass that meets it looks anew
+		return
+	}
+	a.Logger.Error("an object is lost", "key", key, "duty", string(d), "detail", detail)
+	a.ledger.count(string(d), "lost objects told", 1)
+}
+
+// alarms is alarm for the members that a batch left out.
+func (a *Auditor) alarms(ctx context.Context, d catalog.Duty, failures []settle.Failure) {
+	for _, f := range failures {
+		a.alarm(ctx, d, f.Err)
+	}
+}
+
+// missingKey is the key of the object that an error says is not there.
+func missingKey(err error) string {
+	var damage *probe.DamageError
+	if errors.As(err, &damage) {
+		return damage.Key
+	}
+	var store *objstore.Error
+	if errors.Is(err, objstore.ErrNotFound) && errors.As(err, &store) {
+		return store.Key
+	}
+	return ""
+}
+
+// lost says which rows are lost with key; "" if none is.
+func (a *Auditor) lost(ctx context.Context, key string) (string, error) {
+	refs, err := a.Catalog.Liveness(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	live := refs[:0]
+	for _, r := range refs {
+		if !r.LastPos().Less(r.LiveFrom) {
+			live = append(live, r)
+		}
+	}
+	if len(live) == 0 {
+		return "", nil
+	}
+	set, err := a.Classes.Set(string(live[0].Class))
+	if err != nil {
+		return "", err
+	}
+	for _, store := range set {
+		if _, err := store.Head(ctx, key); !errors.Is(err, objstore.ErrNotFound) {
+			return "", err // it stands somewhere, or nobody knows
+		}
+	}
+	r := &live[0]
+	return fmt.Sprintf("no bucket of class %s has this object, but %d live refs name it, the first of stream %q, rows %v to %v: reads of them end in ErrLost. "+
+		"Restore the object, or give the rows up: strandline accept-loss '%s' '%s'", r.Class, len(live), r.Stream, r.FirstPos(), r.LastPos(), key, r.Stream), nil
+}
+
+// alarmed says whether key was told of, and notes it.
+func (a *Auditor) alarmed(key string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.told[key] || len(a.told) >= maxAlarms {
+		return true
+	}
+	a.told[key] = true
+	return false
+}
+
+func (a *Auditor) quiet(key string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.told, key)
+}
