@@ -3,6 +3,7 @@ package coldload
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -168,11 +169,11 @@ func (sc *scan) linksOf(ctx context.Context, s *catalog.Stream) error {
 	from, end := segment.Pos{Epoch: sc.chain.Epoch, Seq: sc.next}, segment.Pos{Epoch: sc.chain.Epoch, Seq: math.MaxUint64}
 	for {
 		p, err := sc.reader.plan(ctx, s.Name, later(from, s.LiveFrom), end)
-		if isTrimmed(err) {
-			// A trim overtook the look: read where it left off.
-			if *s, err = sc.reader.catalog.Stream(ctx, s.Name); err != nil {
-				return fmt.Errorf("scan chain %s: %w", sc.chain, err)
-			}
+		var trimmed *ReadError
+		if isTrimmed(err) && errors.As(err, &trimmed) {
+			// A trim overtook the look; or the stream lies in another chain, whose watermark
+			// is higher and in no stream's row. Either way it begins there now.
+			from = trimmed.First
 			continue
 		}
 		if err != nil {
