@@ -24,7 +24,7 @@ func (a *app) benchCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.benchStoreCommand())
+	cmd.AddCommand(a.benchStoreCommand(), a.benchAuditorCommand())
 	return cmd
 }
 
@@ -60,10 +60,7 @@ func (a *app) benchStoreCommand() *cobra.Command {
 }
 
 func (a *app) benchStore(ctx context.Context, s storeBench) (err error) {
-	// The other commands take CLASS=URL: what was copied from them means the same.
-	if class, url, ok := strings.Cut(s.url, "="); ok && !strings.Contains(class, ":") {
-		s.url = url
-	}
+	s.url = withoutClass(s.url)
 	o, err := s.options()
 	if err != nil {
 		return err
@@ -96,6 +93,15 @@ func (a *app) benchStore(ctx context.Context, s storeBench) (err error) {
 		return a.printJSON(report)
 	}
 	return a.printBench(report)
+}
+
+// withoutClass takes what the other commands take, CLASS=URL: what was copied from them
+// means the same.
+func withoutClass(flag string) string {
+	if class, url, ok := strings.Cut(flag, "="); ok && !strings.Contains(class, ":") {
+		return url
+	}
+	return flag
 }
 
 // options reports every fault at once.
