@@ -19,9 +19,57 @@ const (
 // The pools keep coders for reuse: building one costs more than a small chunk.
 // They hold no state that outlives a call, and start no goroutines.
 var (
-	zstdEncoders = sync.Pool{New: func() any { return newEncoder() }}
-	zstdDecoders = sync.Pool{New: func() any { return newDecoder() }}
+	zstdEncoders = coders[*zstd.Encoder]{pool: sync.Pool{New: func() any { return newEncoder() }}}
+	zstdDecoders = coders[*zstd.Decoder]{pool: sync.Pool{New: func() any { return newDecoder() }}}
 )
+
+// coders is a pool, with some that it keeps for good if KeepCoders says so.
+type coders[T any] struct {
+	pool sync.Pool
+
+	mu   sync.Mutex // below
+	kept []T
+	keep int
+}
+
+func (c *coders[T]) get() T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.kept); n > 0 {
+		v := c.kept[n-1]
+		c.kept = c.kept[:n-1]
+		return v
+	}
+	return c.pool.Get().(T)
+}
+
+func (c *coders[T]) put(v T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.kept) < c.keep {
+		c.kept = append(c.kept, v)
+		return
+	}
+	c.pool.Put(v)
+}
+
+// KeepCoders makes n compressors and decompressors now and keeps that many for good. It is
+// for runs in bubbles of testing/synctest, one after the other: a coder has a channel, and
+// one that was made inside a bubble is no use to the next. It is called once, before them.
+func KeepCoders(n int) {
+	zstdEncoders.fill(n, newEncoder, func(e *zstd.Encoder) { e.EncodeAll([]byte{0}, nil) })
+	zstdDecoders.fill(n, newDecoder, func(*zstd.Decoder) {})
+}
+
+func (c *coders[T]) fill(n int, build func() T, first func(T)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.keep = n; len(c.kept) < n; {
+		v := build()
+		first(v) // an encoder makes its channel with its first call
+		c.kept = append(c.kept, v)
+	}
+}
 
 // newEncoder makes an encoder for EncodeAll. A single segment makes it state the
 // content's size also when that is small, so that a decoder knows before it
@@ -53,8 +101,8 @@ func must[T any](v T, err error) T {
 
 // compress appends raw, compressed, to dst[:0].
 func compress(dst, raw []byte) []byte {
-	e := zstdEncoders.Get().(*zstd.Encoder)
-	defer zstdEncoders.Put(e)
+	e := zstdEncoders.get()
+	defer zstdEncoders.put(e)
 	return e.EncodeAll(raw, dst[:0])
 }
 
@@ -74,8 +122,8 @@ func decompress(dst, stored []byte, want int64) ([]byte, error) {
 	if int64(cap(dst)) < want {
 		dst = make([]byte, 0, want)
 	}
-	d := zstdDecoders.Get().(*zstd.Decoder)
-	defer zstdDecoders.Put(d)
+	d := zstdDecoders.get()
+	defer zstdDecoders.put(d)
 	raw, err := d.DecodeAll(stored, dst[:0:want])
 	if err != nil {
 		return nil, fmt.Errorf("zstd: %w", err)

@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// stepCatalog makes every verb of a process a step. Close ends nothing: the catalog is
+// everybody's.
+type stepCatalog struct {
+	catalog.Catalog
+	p *process
+}
+
+var _ catalog.Catalog = (*stepCatalog)(nil)
+
+// Close implements catalog.Catalog.
+func (c *stepCatalog) Close() error { return nil }
+
+// verb is what a call of the catalog is.
+type verb struct {
+	name  string
+	kind  access
+	about string
+}
+
+type access bool
+
+const (
+	reads   access = false
+	mutates access = true
+)
+
+// two are the results of a verb that has three with its error.
+type two[A, B any] struct {
+	a A
+	b B
+}
+
+// step makes one verb.
+func step[T any](ctx context.Context, sc *stepCatalog, v verb, do func(context.Context) (T, error)) (T, error) {
+	var none, out T
+	if err := ctx.Err(); err != nil {
+		return none, fmt.Errorf("%w: %s: %w", catalog.ErrUnavailable, v.name, context.Cause(ctx))
+	}
+	var err error
+	c := &call{p: sc.p, what: "cat " + v.name, key: v.about, mutates: bool(v.kind)}
+	c.apply = func(fate) { out, err = do(context.WithoutCancel(ctx)) }
+	f := sc.p.sim.park(ctx, c)
+	if f.kind == FaultNone {
+		return out, err
+	}
+	kind := catalog.ErrUnavailable
+	if c.mutates && (f.kind == FaultLost || f.kind == FaultLate || f.kind == FaultTimeout || f.kind == FaultDead || f.kind == FaultCrashAfter) {
+		kind = catalog.ErrAmbiguous
+	}
+	return none, fmt.Errorf("%w: %s: %w: %s", kind, v.name, errInjected, f.kind)
+}
+
+// keyOf names what a verb is about, without what differs between two runs of a seed:
+// UUIDs and nonces.
+func keyOf(args ...any) string {
+	var b strings.Builder
+	for _, a := range args {
+		b.WriteByte(' ')
+		b.WriteString(aboutOf(a))
+	}
+	return strings.TrimPrefix(b.String(), " ")
+}
+
+func aboutOf(a any) string {
+	switch a := a.(type) {
+	case catalog.Acquire:
+		return fmt.Sprintf("%s term %d resume %t steal %t", a.Chain, a.Expect, a.Resume, a.Steal)
+	case catalog.Absorb:
+		return fmt.Sprintf("%s term %d by %d void %t", a.Key, a.Slot.Term, a.CallerTerm, a.Void)
+	case catalog.Announce:
+		return fmt.Sprintf("%s for %s %s", a.Key, a.Holder.Duty, a.Holder.ID)
+	case catalog.Rewrite:
+		return fmt.Sprintf("%s %d runs", a.Key, len(a.Runs))
+	case catalog.Holder:
+		return fmt.Sprintf("%s %s %s", a.Duty, a.ID, a.Owner)
+	case catalog.MarkerRef:
+		return fmt.Sprintf("%s %s", a.Duty, a.ID)
+	case catalog.Take:
+		return fmt.Sprintf("%v %s", a.Duties, a.Owner)
+	case catalog.PlanRequest:
+		return fmt.Sprintf("%s %s..%s", a.Stream, a.From, a.To)
+	case catalog.Watermark:
+		return fmt.Sprintf("%s seq %d", a.Chain, a.Seq)
+	case catalog.Topology:
+		return fmt.Sprintf("epoch %d", a.Epoch)
+	case catalog.Retention:
+		return string(a.Mode)
+	case segment.Chain:
+		return a.String()
+	case []catalog.MarkerRef:
+		return fmt.Sprintf("%d markers", len(a))
+	case []catalog.Ref:
+		if len(a) == 0 {
+			return "no refs"
+		}
+		return fmt.Sprintf("%d refs from %s %s", len(a), a[0].Stream, a[0].FirstPos())
+	case *catalog.Ref:
+		if a == nil {
+			return "first"
+		}
+		return a.Key
+	case time.Duration:
+		return a.String()
+	}
+	return fmt.Sprint(a)
+}

@@ -1,0 +1,66 @@
+// Package sim runs the real code of writers, auditors and readers against a bucket, a
+// catalog and disks in memory, in virtual time, from one seed; and holds the world to the
+// invariants I1 to I9 after every step.
+//
+//	seed ──> scheduler: which call of which process goes next, and what becomes of it
+//	           │   applied, refused, throttled, answer lost, applied late, 409, short body,
+//	           │   truncated listing, a delete of which some keys fail, crash before or after
+//	           ├─ bucket   objstore.Store ──> step ──> memstore
+//	           ├─ catalog  every verb     ──> step ──> catalog/memory
+//	           └─ disk     the committer's fdatasync ──> step ──> powercut
+//	         events: crashes, stalls, power cuts, lost and full disks, failed fsyncs, outages,
+//	           steps of clocks; an operator who trims, removes, sets retention, reshards
+//
+// A step is one call of a process. It parks, the scheduler waits until every goroutine of
+// the bubble is at rest (testing/synctest), takes one of the parked calls by the seed, lets
+// it have its fate, checks the rules, and lets the process go on to its next call. Where
+// nothing is parked, time passes to the next timer or event.
+//
+// One seed is one run: the order of the parked calls is by what they are (process, verb, key,
+// functions on the stack), never by when they came, and all pauses are drawn from the seed,
+// so that no two timers end in one moment. What differs between two runs of a seed are the
+// bytes of UUIDs and ETags, and nothing depends on them. TestOneSeedOneRun holds it to that.
+//
+//	config.go        Config, Default, Hooks
+//	sim.go           Run: build, start, schedule, stop, settle
+//	sched.go         park, schedule, perform
+//	fate.go          what becomes of a call
+//	storestep.go     the bucket's requests as steps
+//	catalogstep.go   the catalog's verbs as steps; verbs.go one method each
+//	disk.go          the writers' disks
+//	process.go       lives of processes; kill
+//	client.go        what is appended, acknowledged, consumed
+//	audit.go         auditors; reader.go readers and I7; operator.go the operator
+//	event.go         what befalls the world
+//	model.go         what clients know, and the one history of each chain and stream
+//	content.go       what an object holds
+//	check.go         the rules: checkchain.go I6 I8, checkrefs.go I1 I2, checkobjects.go I3 I4
+//	end.go           faults over, all reopened, duties run dry: I5, and all rows read back
+//	cover.go         what was hit; trace.go what happened
+//
+// # Planting a fault
+//
+// A run that finds nothing proves something only if it would have. Config.Hooks wraps, by
+// the process's role, what a process works on:
+//
+//	Store    the bucket's driver, below the steps: cfg.Hooks.Store = func(name string, d
+//	         objstore.Driver) objstore.Driver
+//	Catalog  the catalog, below the steps; Above, above them (what it swallows is no step)
+//	Disk     a writer's wal.FS, below the fdatasync steps
+//	Skip     guards that catalog/memory does not ask
+//
+// and Run says in Result.Findings what it noticed, each with the rule's name before a colon.
+// Roles are w1 w2 … a1 a2 … r1 … op1 op2 …, and "end" for whoever runs after the faults. The
+// checks look at the real bucket and catalog behind the hooks. Run needs a bubble, and
+// Prepare before the first one of a process:
+//
+//	sim.Prepare() // in TestMain
+//	cfg := sim.Default(seed)
+//	cfg.Hooks.Skip = map[memory.Guard]bool{memory.Named: true}
+//	synctest.Test(t, func(*testing.T) { r = sim.Run(cfg) })
+//
+// What it does not do. Two loops of one process that wait for one mutex, or for each
+// other's turn, are in the Go scheduler's hands; so an auditor does one thing at a time
+// here, and two auditors do to each other what its loops could. Bytes do not rot by
+// themselves, and buckets of a set of more than one are not in it.
+package sim

@@ -1,0 +1,257 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing/synctest"
+	"time"
+
+	"github.com/strandline/strandline/auditor"
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/memory"
+	"github.com/strandline/strandline/check"
+	"github.com/strandline/strandline/localtier"
+	"github.com/strandline/strandline/segment"
+)
+
+// settleAll is the end of a run: the faults are over, every process is opened again on
+// what it has, what was set aside is salvaged, the duties run dry; then the tier has to be
+// clean (I5), and every acknowledged row is read back once, in order, byte-equal (I1).
+func (s *Sim) settleAll() {
+	s.check.watched()
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"finish the topology", s.finishTopology}, {"reopen", s.reopen}, {"salvage", s.salvage}, {"run dry", s.runDry},
+		{"fsck", s.fsck}, {"read back", s.readBack},
+	} {
+		s.note("", "end", step.name)
+		if err := step.do(); err != nil {
+			s.check.violated("end", "%s: %v", step.name, err)
+		}
+		if s.check.broken() {
+			return
+		}
+	}
+	s.check.watched()
+	s.check.kept()
+}
+
+// endProcess is one that nothing befalls.
+func (s *Sim) endProcess(m *machine) (*process, error) {
+	p, err := s.newProcess("end")
+	if err != nil {
+		return nil, err
+	}
+	p.immune, p.machine = true, m
+	return p, nil
+}
+
+// finishTopology goes on with a change that was under way.
+func (s *Sim) finishTopology() error {
+	p, err := s.endProcess(nil)
+	if err != nil {
+		return err
+	}
+	defer p.end()
+	all, err := p.catalog.Topologies(p.ctx)
+	if err != nil {
+		return err
+	}
+	last := all[len(all)-1]
+	if last.State == catalog.TopologyOpen {
+		return nil
+	}
+	return p.reshard(p.ctx, last.Shards, last.Settle)
+}
+
+// reopen starts every writer on its machine, one after the other, and ends it in order.
+func (s *Sim) reopen() error {
+	for _, name := range sortedKeys(s.machines) {
+		m := s.machines[name]
+		m.disk = m.disk.Cut(s.rng.Uint64() | 1)
+		if err := s.withWriter(m, func(*process, *localtier.Writer) error { return nil }); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// withWriter opens a writer on a machine, and flushes and closes it.
+func (s *Sim) withWriter(m *machine, do func(*process, *localtier.Writer) error) error {
+	p, err := s.endProcess(m)
+	if err != nil {
+		return err
+	}
+	defer p.end()
+	t, ok := p.openTopology(p.ctx)
+	if !ok {
+		return errors.New("no epoch is open")
+	}
+	o := p.writerOptions(t)
+	o.Steal = true
+	w, err := localtier.Open(p.ctx, o)
+	if err != nil {
+		return err
+	}
+	synctest.Wait() // what a start leaves to the background is done
+	err = do(p, w)
+	return errors.Join(err, w.Flush(p.ctx), w.Close(p.ctx))
+}
+
+// salvage appends again what lies in the quarantines.
+func (s *Sim) salvage() error {
+	for _, name := range sortedKeys(s.machines) {
+		m := s.machines[name]
+		all, err := localtier.ListQuarantineOn(context.Background(), m.disk, "/"+m.name)
+		if err != nil {
+			return err
+		}
+		for _, q := range all {
+			s.cover.hitLocked(s, fmt.Sprintf("quarantine judged %t", q.Judged))
+			if q.Damage != "" {
+				return fmt.Errorf("%s: quarantine %s: %s", name, q.Dir, q.Damage)
+			}
+			err := s.withWriter(m, func(p *process, w *localtier.Writer) error {
+				n, err := localtier.SalvageOn(p.ctx, m.disk, q, o(w), func(ctx context.Context, pr localtier.Producer, stream string, rows []segment.Row) error {
+					_, err := w.AppendAs(ctx, pr, stream, rows, localtier.AckShared)
+					return err
+				})
+				if n > 0 {
+					s.cover.hitLocked(s, "salvaged")
+				}
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("%s: salvage %s: %w", name, q.Dir, err)
+			}
+		}
+	}
+	return nil
+}
+
+// o is the number of shards that a writer's epoch has: it serves all of them here.
+func o(w *localtier.Writer) uint32 { return uint32(len(w.Status())) }
+
+// dryRounds bound how often the duties run until nothing is owed: every grace, back-off
+// and the day of a burned key come by.
+const dryRounds = 60
+
+// runDry runs an auditor with time passing until the tier owes nothing but its daily looks.
+func (s *Sim) runDry() error {
+	p, err := s.endProcess(nil)
+	if err != nil {
+		return err
+	}
+	defer p.end()
+	a, err := p.newAuditor(true)
+	if err != nil {
+		return err
+	}
+	defer func() { s.summed(a.Summary()) }()
+	time.Sleep(s.cfg.Lease + s.cfg.OrphanGrace) // of the writers; of the sweep for uploads
+	quiet := 0
+	for range dryRounds {
+		_, err = a.Once(p.ctx, auditor.OnceOptions{})
+		due, owed, nerr := s.cat.NextDue(p.ctx, owedDuties())
+		if nerr != nil {
+			return nerr
+		}
+		if !owed {
+			if quiet++; quiet > 2 {
+				return err
+			}
+			time.Sleep(s.cfg.OrphanGrace + time.Hour)
+			continue
+		}
+		time.Sleep(max(due.Sub(s.databaseNow()), time.Second))
+	}
+	s.cat.View(func(v memory.View) {
+		for m := range v.Markers() {
+			err = errors.Join(err, fmt.Errorf("marker %s %s is due %s (%d attempts: %s)", m.Duty, m.ID, m.Due, m.Attempts, m.LastError))
+		}
+	})
+	return fmt.Errorf("the duties never ran dry: %w", err)
+}
+
+// owedDuties are those whose markers wait on something: burned keys that can still be
+// derived are looked at daily for ever.
+func owedDuties() []catalog.Duty {
+	return []catalog.Duty{
+		catalog.DutySettle, catalog.DutyPackMerge, catalog.DutyGC, catalog.DutyTailFill, catalog.DutyReapCheck, catalog.DutyTrimCheck,
+		catalog.DutyReclaim, catalog.DutyTeardown,
+	}
+}
+
+// fsck is I5: nothing but what refs name and the records.
+func (s *Sim) fsck() error {
+	p, err := s.endProcess(nil)
+	if err != nil {
+		return err
+	}
+	defer p.end()
+	rep, err := check.Fsck(p.ctx, p.catalog, p.classes, check.Config{Deep: true, Settled: true})
+	if err != nil {
+		return err
+	}
+	for _, d := range rep.Damage {
+		s.check.violated("I2", "fsck: damage: %+v", d)
+	}
+	for _, g := range rep.Garbage {
+		s.check.violated("I5", "fsck: garbage: %+v", g)
+	}
+	s.cat.View(func(v memory.View) {
+		for in := range v.Intents() {
+			if in.State != catalog.IntentBurned {
+				s.check.violated("I5", "a %s intent of %s", in.State, in.Key)
+			}
+		}
+	})
+	return nil
+}
+
+// readBack reads every stream through.
+func (s *Sim) readBack() error {
+	p, err := s.endProcess(nil)
+	if err != nil {
+		return err
+	}
+	defer p.end()
+	r, err := p.newReader(7)
+	if err != nil {
+		return err
+	}
+	for _, stream := range streamNames {
+		tip := len(s.model.stream(stream).at)
+		var rows []got
+		var end error
+		for row, err := range r.Rows(p.ctx, stream, segment.Pos{}, segment.Pos{}) {
+			if err != nil {
+				end = err
+				break
+			}
+			rows = append(rows, got{row.Pos(), segment.RowSum(row.Row)})
+		}
+		if end != nil && !errors.Is(end, catalog.ErrNotFound) {
+			return fmt.Errorf("stream %q: %w", stream, end)
+		}
+		s.check.read(p, stream, segment.Pos{}, tip, rows, end)
+	}
+	return nil
+}
+
+// kept is I1 for all that was ever acknowledged: it is in the history, unless it was
+// acknowledged as local on a disk that is lost.
+func (k *checker) kept() {
+	for _, r := range k.model.records {
+		switch {
+		case r.acked == "" || r.inHistory:
+		case r.acked == localtier.AckLocal && r.life != r.machine.life:
+			k.sim.cover.hitLocked(k.sim, "row lost with its disk")
+		default:
+			k.violated("I1", "%q of %q, acknowledged as %s at %s seq %d by %s, is nowhere", short(r.payload), r.stream, r.acked, r.chain, r.seq, r.machine.name)
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/internal/powercut"
+	"github.com/strandline/strandline/localtier"
+	"github.com/strandline/strandline/localtier/wal"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// process is one life of a writer, an auditor, a reader or the operator.
+type process struct {
+	sim  *Sim
+	name string // of the role: a process started again has it again
+	life int
+	ctx  context.Context
+	end  context.CancelFunc
+
+	dead         bool           // Sim.mu
+	stalledUntil time.Time      // Sim.mu
+	counts       map[string]int // Sim.mu; calls by identity
+	cuts         map[string]int // Sim.mu
+	draws        int            // Sim.mu; jitters drawn
+	stepped      time.Duration  // Sim.mu; what its clock is ahead
+	finished     bool           // Sim.mu; of a command
+	immune       bool           // nothing befalls it
+	command      bool           // an operator's: it does not start again by itself
+	machine      *machine       // a writer's
+
+	catalog catalog.Catalog
+	store   *objstore.Store
+	classes objstore.Classes
+	done    sync.WaitGroup
+}
+
+// newProcess wires a process; it does nothing yet.
+func (s *Sim) newProcess(name string) (*process, error) {
+	s.lives[name]++
+	p := &process{sim: s, name: name, life: s.lives[name], counts: map[string]int{}, cuts: map[string]int{}}
+	p.ctx, p.end = context.WithCancel(context.Background())
+	var err error
+	if p.store, err = newStore(p, s.cfg.Hooks.store(p.name, s.mem)); err != nil {
+		return nil, err
+	}
+	p.catalog = s.cfg.Hooks.above(p.name, &stepCatalog{Catalog: s.cfg.Hooks.catalog(p.name, s.cat), p: p})
+	p.classes = objstore.Classes{string(segment.ClassStandard): {p.store}}
+	return p, nil
+}
+
+// kill ends a process as SIGKILL and a power cut do: from here on no call of it happens,
+// and none succeeds. What it had sent may still arrive.
+func (s *Sim) kill(p *process, why string) {
+	s.mu.Lock()
+	if p.dead {
+		s.mu.Unlock()
+		return
+	}
+	p.dead = true
+	s.trace.note(p.name, "crash", why)
+	var parked, rest []*call
+	for _, c := range s.parked {
+		if c.p == p {
+			parked = append(parked, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	s.parked = rest
+	for _, c := range parked {
+		if c.mutates {
+			s.late = append(s.late, c)
+		}
+		c.fate <- fate{kind: FaultDead}
+	}
+	s.mu.Unlock()
+	if p.machine != nil {
+		p.machine.disk.PowerOff()
+	}
+	p.end()
+}
+
+func (p *process) alive() bool {
+	p.sim.mu.Lock()
+	defer p.sim.mu.Unlock()
+	return !p.dead
+}
+
+// over says that a command came to its end, or was killed.
+func (p *process) over() bool {
+	p.sim.mu.Lock()
+	defer p.sim.mu.Unlock()
+	return p.command && (p.finished || p.dead)
+}
+
+// now is the process's clock.
+func (p *process) now() time.Time {
+	p.sim.mu.Lock()
+	defer p.sim.mu.Unlock()
+	if p.stepped == 0 {
+		return time.Now()
+	}
+	return time.Now().Round(0).Add(p.stepped)
+}
+
+// jitter draws a pause from the seed: never the same twice, so that no two timers of a
+// world end in one moment.
+func (p *process) jitter(window time.Duration) time.Duration {
+	p.sim.mu.Lock()
+	p.draws++
+	n := p.draws
+	p.sim.mu.Unlock()
+	return time.Duration(p.rand("jitter", n).Int64N(int64(window)+1)) + 1
+}
+
+// rand is a stream of its own for one purpose.
+func (p *process) rand(purpose string, n int) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s %d %s %d", p.name, p.life, purpose, n)
+	return rand.New(rand.NewPCG(p.sim.cfg.Seed, h.Sum64()))
+}
+
+// pause waits; false if the process ended.
+func (p *process) pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (p *process) log() *slog.Logger {
+	if p.sim.cfg.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return p.sim.cfg.Log.With("p", fmt.Sprintf("%s#%d", p.name, p.life))
+}
+
+// cut is asked at every crash point of localtier.
+func (p *process) cut(step localtier.Step) error {
+	s := p.sim
+	s.mu.Lock()
+	name := string(step)
+	n := p.cuts[name]
+	p.cuts[name]++
+	s.cover.hit("cut point " + name)
+	die := !s.direct && !p.immune && !p.dead && p.rand("cut "+name, n).IntN(1000) < s.cfg.Rates.CutStep
+	if die {
+		s.cover.hit("crash at " + name)
+	}
+	s.mu.Unlock()
+	if die {
+		s.kill(p, "at "+name)
+	}
+	if die || !p.alive() {
+		return errDead
+	}
+	return nil
+}
+
+// writerOptions of a process on its machine.
+func (p *process) writerOptions(t catalog.Topology) localtier.Options {
+	s := p.sim
+	fsys := s.cfg.Hooks.disk(p.name, p.machine.disk)
+	return localtier.Options{
+		Dir: "/" + p.machine.name, Catalog: p.catalog, Classes: p.classes, Topology: t, Address: p.name,
+		Logger: p.log(), Now: p.now, Cut: p.cut,
+		Config: localtier.Config{
+			WAL: wal.Config{
+				SegmentBytes: segment.MinSegmentBytes, SegmentAge: s.cfg.SegmentAge, BatchWindow: time.Millisecond,
+				Preallocate: s.preallocate(), FS: &processDisk{FS: fsys, p: p},
+			},
+			SharedWindow: 250 * time.Millisecond, LeaseTime: s.cfg.Lease, MinFreeDisk: -1,
+			Housekeeping: 7 * time.Second, RetentionEvery: 11 * time.Second, TopologyEvery: 3 * time.Second,
+			Backoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second, Jitter: p.jitter, MaxStreams: 4,
+		},
+	}
+}
+
+func (s *Sim) preallocate() wal.Preallocation {
+	if s.cfg.Seed%4 == 0 {
+		return wal.PreallocateAuto
+	}
+	return wal.PreallocateOff
+}
+
+// openTopology waits for an epoch that takes rows.
+func (p *process) openTopology(ctx context.Context) (catalog.Topology, bool) {
+	for n := 0; ; n++ {
+		all, err := p.catalog.Topologies(ctx)
+		if err == nil {
+			for i := len(all) - 1; i >= 0; i-- {
+				if all[i].State == catalog.TopologyOpen {
+					return all[i], true
+				}
+			}
+		}
+		if !p.pause(ctx, time.Second+p.jitter(time.Second)) {
+			return catalog.Topology{}, false
+		}
+	}
+}
+
+// runWriter is a writer's main loop: open, serve, and begin anew when its shards
+// stopped or the epoch is over.
+func (p *process) runWriter() {
+	for p.ctx.Err() == nil {
+		t, ok := p.openTopology(p.ctx)
+		if !ok {
+			return
+		}
+		o := p.writerOptions(t)
+		o.Steal = p.rand("steal", p.draws).IntN(8) == 0
+		w, err := localtier.Open(p.ctx, o)
+		p.sim.cover.hitLocked(p.sim, "open "+kindOf(err))
+		if err != nil {
+			p.sim.check.openFailed(p, err)
+			p.pause(p.ctx, time.Second+p.jitter(4*time.Second))
+			continue
+		}
+		p.serve(w, t)
+		ctx, cancel := context.WithTimeout(p.ctx, 20*time.Second)
+		err = w.Close(ctx)
+		cancel()
+		p.sim.cover.hitLocked(p.sim, "close "+kindOf(err))
+	}
+}
+
+// kindOf names an error by its kind.
+func kindOf(err error) string {
+	if err == nil {
+		return "fine"
+	}
+	for _, k := range []struct {
+		is   error
+		name string
+	}{
+		{localtier.ErrHeld, "held"}, {localtier.ErrChainClosed, "chain closed"}, {localtier.ErrRolledBack, "rolled back"},
+		{localtier.ErrLeftover, "leftover"}, {localtier.ErrFenced, "fenced"}, {localtier.ErrLeaseLost, "lease lost"},
+		{localtier.ErrHalted, "halted"}, {localtier.ErrClosed, "closed"}, {localtier.ErrBackpressure, "backpressure"},
+		{localtier.ErrUnpublished, "unpublished"}, {localtier.ErrNotOwner, "not owner"}, {wal.ErrLocked, "locked"},
+		{segment.ErrCorrupt, "corrupt"}, {errDead, "dead"}, {powercut.ErrPowerOff, "power off"},
+		{syscall.EIO, "disk fault"}, {syscall.ENOSPC, "disk full"}, {wal.ErrFull, "disk full"}, {wal.ErrPoisoned, "poisoned"},
+		{catalog.ErrAmbiguous, "catalog ambiguous"}, {catalog.ErrUnavailable, "catalog away"}, {catalog.ErrConflict, "catalog conflict"},
+		{objstore.ErrAmbiguous, "store ambiguous"}, {objstore.ErrUnavailable, "store away"}, {objstore.ErrShort, "store short"},
+		{context.Canceled, "cancelled"}, {context.DeadlineExceeded, "deadline"},
+	} {
+		if errors.Is(err, k.is) {
+			return k.name
+		}
+	}
+	return "other"
+}

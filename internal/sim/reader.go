@@ -1,0 +1,208 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/memory"
+	"github.com/strandline/strandline/coldload"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// runReader reads streams and shards, and holds every read to I7.
+func (p *process) runReader() {
+	rng := p.rand("reader", 0)
+	r, err := p.newReader(3)
+	if err != nil {
+		p.sim.check.violated("start", "%s: %v", p.name, err)
+		return
+	}
+	for p.pause(p.ctx, time.Second+time.Duration(rng.Int64N(int64(8*time.Second)))) {
+		ctx, cancel := context.WithTimeout(p.ctx, 3*time.Minute)
+		if rng.IntN(3) == 0 {
+			p.scan(ctx, r, rng)
+		} else {
+			p.read(ctx, r, rng)
+		}
+		cancel()
+	}
+}
+
+func (p *process) newReader(refs int) (*coldload.Reader, error) {
+	return coldload.New(p.catalog, p.classes, coldload.Config{PlanRefs: refs, Window: 2, GapBytes: 100, Footers: 2, ScanRefs: 50, Clock: p.now})
+}
+
+// got is a row that a read gave.
+type got struct {
+	at  segment.Pos
+	sum uint64
+}
+
+func (p *process) read(ctx context.Context, r *coldload.Reader, rng *rand.Rand) {
+	stream := streamNames[rng.IntN(len(streamNames))]
+	from, tip := p.sim.check.readFrom(stream, rng)
+	var rows []got
+	var end error
+	for row, err := range r.Rows(ctx, stream, from, segment.Pos{}) {
+		if err != nil {
+			end = err
+			break
+		}
+		rows = append(rows, got{row.Pos(), segment.RowSum(row.Row)})
+	}
+	p.sim.cover.hitLocked(p.sim, "read "+readKind(end))
+	p.sim.check.read(p, stream, from, tip, rows, end)
+}
+
+// readFrom draws where to begin, and says how many rows the stream had by then.
+func (k *checker) readFrom(stream string, rng *rand.Rand) (from segment.Pos, tip int) {
+	k.sim.applying.Lock()
+	defer k.sim.applying.Unlock()
+	t := k.model.stream(stream)
+	if n := len(t.at); n > 0 && rng.IntN(3) == 0 {
+		from = t.at[rng.IntN(n)]
+	}
+	return from, len(t.at)
+}
+
+// read is I7: every read is complete, or a typed error; and its rows are the history's.
+func (k *checker) read(p *process, stream string, from segment.Pos, tip int, rows []got, end error) {
+	k.sim.applying.Lock()
+	defer k.sim.applying.Unlock()
+	t := k.model.stream(stream)
+	k.sim.cat.View(func(v memory.View) {
+		next := t.find(from)
+		for _, r := range rows {
+			i := t.find(r.at)
+			if i == len(t.at) || t.at[i] != r.at || t.total[i+1]-t.total[i] != r.sum {
+				k.violated("I7", "%s read %q from %s and got a row at %s that the history does not have", p.name, stream, from, r.at)
+				return
+			}
+			if i < next {
+				k.violated("I7", "%s read %q from %s and got %s after a later row, or twice", p.name, stream, from, r.at)
+				return
+			}
+			k.skipped(v, p, stream, next, i)
+			next = i + 1
+		}
+		if end == nil && p.alive() {
+			k.skipped(v, p, stream, next, tip)
+		}
+		overtaken := next < t.find(k.readableFrom(v, stream)) || from.Less(k.readableFrom(v, stream)) && from != (segment.Pos{})
+		k.readEnd(p, stream, overtaken, end)
+	})
+}
+
+// skipped: rows that a read left out have to be dead.
+func (k *checker) skipped(v memory.View, p *process, stream string, from, to int) {
+	t := k.model.stream(stream)
+	for i := max(from, t.find(k.readableFrom(v, stream))); i < to; i++ {
+		if k.isLive(v, stream, t.chain[i], t.at[i]) {
+			k.violated("I7", "%s read %q and was not given the live row at %s", p.name, stream, t.at[i])
+			return
+		}
+	}
+}
+
+// readEnd says which errors a read may end in. overtaken: rows that it had yet to give
+// were trimmed.
+func (k *checker) readEnd(p *process, stream string, overtaken bool, end error) {
+	switch {
+	case end == nil, !p.alive():
+	case errors.Is(end, coldload.ErrLost), errors.Is(end, coldload.ErrCorrupt), errors.Is(end, segment.ErrCorrupt):
+		k.violated("I7", "%s read %q: %v", p.name, stream, end)
+	case errors.Is(end, coldload.ErrTrimmed), errors.Is(end, coldload.ErrDeleted):
+		if !overtaken {
+			k.violated("I7", "%s read %q, of which nothing was trimmed that it had yet to give: %v", p.name, stream, end)
+		}
+	case errors.Is(end, catalog.ErrNotFound), errors.Is(end, catalog.ErrUnavailable), errors.Is(end, catalog.ErrAmbiguous),
+		errors.Is(end, objstore.ErrUnavailable), errors.Is(end, objstore.ErrShort), errors.Is(end, context.DeadlineExceeded):
+	default:
+		k.violated("I7", "%s read %q: an error of no kind: %v", p.name, stream, end)
+	}
+}
+
+func readKind(err error) string {
+	switch {
+	case errors.Is(err, coldload.ErrTrimmed):
+		return "trimmed"
+	case errors.Is(err, coldload.ErrDeleted):
+		return "deleted"
+	case errors.Is(err, coldload.ErrLost):
+		return "lost"
+	case errors.Is(err, catalog.ErrNotFound):
+		return "not found"
+	}
+	return kindOf(err)
+}
+
+func (p *process) scan(ctx context.Context, r *coldload.Reader, rng *rand.Rand) {
+	chain, tip, ok := p.sim.check.scanOf(rng)
+	if !ok {
+		return
+	}
+	var rows []coldload.ShardRow
+	var end error
+	for row, err := range r.Scan(ctx, chain, 0) {
+		if err != nil {
+			end = err
+			break
+		}
+		rows = append(rows, row)
+	}
+	p.sim.cover.hitLocked(p.sim, "scan "+readKind(end))
+	p.sim.check.scanned(p, chain, tip, rows, end)
+}
+
+func (k *checker) scanOf(rng *rand.Rand) (segment.Chain, int, bool) {
+	k.sim.applying.Lock()
+	defer k.sim.applying.Unlock()
+	var chains []segment.Chain
+	k.sim.cat.View(func(v memory.View) {
+		for row := range v.Chains() {
+			chains = append(chains, row.Chain)
+		}
+	})
+	if len(chains) == 0 {
+		return segment.Chain{}, 0, false
+	}
+	c := chains[rng.IntN(len(chains))]
+	return c, len(k.model.chain(c).rows), true
+}
+
+// scanned is I7 for a shard scan.
+func (k *checker) scanned(p *process, c segment.Chain, tip int, rows []coldload.ShardRow, end error) {
+	k.sim.applying.Lock()
+	defer k.sim.applying.Unlock()
+	h := k.model.chain(c)
+	k.sim.cat.View(func(v memory.View) {
+		next := segment.Seq(1)
+		for _, r := range rows {
+			if r.Seq < next || int(r.Seq) > len(h.rows) || h.rows[r.Seq-1] != (past{r.Stream, segment.RowSum(r.Row)}) {
+				k.violated("I7", "%s scanned %s and got seq %d of %q, which is not the history's, or not in order", p.name, c, r.Seq, r.Stream)
+				return
+			}
+			k.unscanned(v, p, c, next, r.Seq)
+			next = r.Seq + 1
+		}
+		if end == nil && p.alive() {
+			k.unscanned(v, p, c, next, segment.Seq(tip)+1)
+		}
+		row := v.Chain(c)
+		k.readEnd(p, c.String(), row != nil && next <= row.WatermarkSeq, end)
+	})
+}
+
+func (k *checker) unscanned(v memory.View, p *process, c segment.Chain, from, to segment.Seq) {
+	for seq := from; seq < to; seq++ {
+		stream := k.model.chain(c).rows[seq-1].stream
+		if stream[0] != '~' && k.isLive(v, stream, c, segment.Pos{Epoch: c.Epoch, Seq: seq}) {
+			k.violated("I7", "%s scanned %s and was not given seq %d of %q, which is live", p.name, c, seq, stream)
+			return
+		}
+	}
+}

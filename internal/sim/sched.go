@@ -1,0 +1,302 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/strandline/strandline/objstore"
+)
+
+// call is a step: a request to the bucket, a verb of the catalog or an fdatasync, made
+// by a process and not answered yet.
+type call struct {
+	p       *process
+	what    string // "store put", "cat AbsorbSlot", "disk sync"
+	key     string
+	object  string // the key of a store call
+	site    uint64 // who called, by the functions on the stack
+	nth     int    // among the process's calls of that identity
+	mutates bool
+	op      objstore.Op // of a store call
+	// apply lets the call happen; it fills in what the caller is given.
+	apply func(fate)
+	fate  chan fate
+	// inline: decided on at once, on the caller's goroutine.
+	inline bool
+}
+
+func (c *call) store() bool { return c.op != "" }
+
+// order is by what a call is, never by when it came: goroutines that wake together park
+// in any order.
+func (c *call) compare(d *call) int {
+	for _, by := range []int{
+		strings.Compare(c.p.name, d.p.name), strings.Compare(c.what, d.what), strings.Compare(c.key, d.key),
+		compareUint(c.site, d.site), c.nth - d.nth,
+	} {
+		if by != 0 {
+			return by
+		}
+	}
+	return 0
+}
+
+func compareUint(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// park waits until the scheduler decides on the call. A caller whose ctx ends first
+// goes away; what it asked for may still happen.
+func (s *Sim) park(ctx context.Context, c *call) fate {
+	c.fate = make(chan fate, 1)
+	s.mu.Lock()
+	if c.p.dead {
+		s.mu.Unlock()
+		return fate{kind: FaultDead}
+	}
+	if s.direct {
+		s.mu.Unlock()
+		s.perform(c, fate{})
+		return fate{}
+	}
+	var inline bool
+	c.site, inline = caller()
+	id := fmt.Sprintf("%s %s %x", c.what, c.key, c.site)
+	c.nth = c.p.counts[id]
+	c.p.counts[id]++
+	if inline {
+		c.inline = true
+		f := s.inlineFate(c, id)
+		s.mu.Unlock()
+		s.settle(c, f)
+		return <-c.fate
+	}
+	s.parked = append(s.parked, c)
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	select {
+	case f := <-c.fate:
+		return f
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case f := <-c.fate: // decided in the same moment
+		return f
+	default:
+	}
+	s.unpark(c)
+	if c.mutates {
+		s.late = append(s.late, c)
+	}
+	f := fate{kind: FaultTimeout}
+	s.trace.aside(c, f)
+	s.count(f, c)
+	return f
+}
+
+// unpark is s.mu's.
+func (s *Sim) unpark(c *call) {
+	s.parked = slices.DeleteFunc(s.parked, func(o *call) bool { return o == c })
+}
+
+// ready are the parked calls of processes that are not stalled, in their order.
+func (s *Sim) ready() []*call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	var out []*call
+	for _, c := range s.parked {
+		if !now.Before(c.p.stalledUntil) {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, (*call).compare)
+	return out
+}
+
+// schedule runs the world until its time or its steps are over, or a rule is broken.
+func (s *Sim) schedule() {
+	for s.steps < s.cfg.Steps && time.Now().Before(s.end) {
+		synctest.Wait()
+		if s.check.broken() {
+			return
+		}
+		if s.event() {
+			continue
+		}
+		calls := s.ready()
+		if len(calls) == 0 {
+			s.idle()
+			continue
+		}
+		switch n := s.rng.IntN(1000); {
+		case n < s.cfg.Rates.Wait:
+			s.wait(time.Duration(s.rng.Int64N(int64(2 * time.Second))))
+		case n < s.cfg.Rates.Wait+s.cfg.Rates.Late && len(s.late) > 0:
+			s.applyLate(s.rng.IntN(len(s.late)))
+		default:
+			c := calls[s.rng.IntN(len(calls))]
+			f := s.fateOf(c)
+			s.mu.Lock()
+			s.unpark(c)
+			s.mu.Unlock()
+			s.settle(c, f)
+		}
+	}
+}
+
+// settle lets a call have its fate.
+func (s *Sim) settle(c *call, f fate) {
+	s.took(c, f)
+	switch {
+	case f.kind == FaultCrashBefore:
+		s.kill(c.p, "before "+c.what)
+	case f.kind.applies():
+		s.perform(c, f)
+		if f.kind == FaultCrashAfter {
+			s.kill(c.p, "after "+c.what)
+		}
+	case f.kind == FaultLate && c.mutates:
+		s.mu.Lock()
+		s.late = append(s.late, c)
+		s.mu.Unlock()
+	}
+	c.fate <- f
+}
+
+// took accounts for a step.
+func (s *Sim) took(c *call, f fate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steps++
+	s.trace.add(c, f)
+	s.count(f, c)
+}
+
+// perform lets the call happen, and checks the rules after it.
+func (s *Sim) perform(c *call, f fate) {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	s.check.before(c)
+	c.apply(f)
+	s.check.after(c)
+}
+
+// applyLate lets the nth call happen that its caller has given up, or drops it.
+func (s *Sim) applyLate(n int) {
+	s.mu.Lock()
+	slices.SortStableFunc(s.late, (*call).compare)
+	c := s.late[n]
+	s.late = slices.Delete(s.late, n, n+1)
+	s.mu.Unlock()
+	f := fate{kind: FaultLateApplied}
+	if s.rng.IntN(3) == 0 {
+		f.kind = FaultDropped
+	}
+	s.took(c, f)
+	if f.kind == FaultLateApplied {
+		s.perform(c, f)
+	}
+}
+
+// idle lets time pass to the next event, or until a timer has somebody make a call.
+func (s *Sim) idle() {
+	d := s.end.Sub(time.Now())
+	if len(s.events) > 0 {
+		d = min(d, s.events[0].at.Sub(time.Now()))
+	}
+	if wake := s.nextWaking(); wake > 0 {
+		d = min(d, wake)
+	}
+	t := time.NewTimer(max(d, time.Nanosecond))
+	defer t.Stop()
+	select {
+	case <-s.wake:
+	case <-t.C:
+	}
+}
+
+// nextWaking is the time until a stalled process with a parked call goes on.
+func (s *Sim) nextWaking() (d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.parked {
+		if left := time.Until(c.p.stalledUntil); left > 0 && (d == 0 || left < d) {
+			d = left
+		}
+	}
+	return d
+}
+
+// wait lets time pass while calls are under way.
+func (s *Sim) wait(d time.Duration) {
+	s.steps++
+	time.Sleep(d + time.Nanosecond)
+}
+
+// frames remembers what the functions at a pc are.
+var frames sync.Map // uintptr -> frame
+
+type frame struct {
+	hash   uint64
+	inline bool
+}
+
+// caller names the stack by its functions, whatever the compiler inlined.
+func caller() (site uint64, inline bool) {
+	var pcs [64]uintptr
+	n := runtime.Callers(3, pcs[:])
+	site = 14695981039346656037
+	for _, pc := range pcs[:n] {
+		f := frameOf(pc)
+		site = (site ^ f.hash) * 1099511628211
+		inline = inline || f.inline
+	}
+	return site, inline
+}
+
+func frameOf(pc uintptr) frame {
+	if f, ok := frames.Load(pc); ok {
+		return f.(frame)
+	}
+	h := fnv.New64a()
+	var out frame
+	for it := runtime.CallersFrames([]uintptr{pc}); ; {
+		f, more := it.Next()
+		if !strings.HasPrefix(f.Function, "github.com/strandline/strandline/internal/sim.step[") {
+			_, _ = h.Write([]byte(f.Function))
+		}
+		out.inline = out.inline || holdsLock(f.Function)
+		if !more {
+			break
+		}
+	}
+	out.hash = h.Sum64()
+	frames.Store(pc, out)
+	return out
+}
+
+// holdsLock names the functions that hold a mutex over a call, on which other goroutines
+// of their process may wait: a goroutine that waits for a mutex is not at rest for
+// synctest, so such a call is decided on at once and never parks.
+func holdsLock(function string) bool {
+	return strings.Contains(function, "/settle.(*lease).") || strings.Contains(function, "/localtier.(*shardLog).raise")
+}
