@@ -2,6 +2,7 @@ package auditor_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/strandline/strandline/auditor"
 	"github.com/strandline/strandline/catalog"
@@ -60,5 +61,20 @@ func TestOnceLingersForWhatIsDueSoon(t *testing.T) {
 	trim := sum.Duties[string(catalog.DutyTrimCheck)]
 	if trim.Outcomes["slots condemned"] != 1 || trim.Outcomes["slots deleted"] != 1 {
 		t.Fatalf("trim-check %+v", trim)
+	}
+}
+
+// TestOnceLeavesNoShareBehind: the budgets' share of an auditor that has ended is the
+// others' at once, not after its lease.
+func TestOnceLeavesNoShareBehind(t *testing.T) {
+	x := audittest.New(t, memstore.Options{})
+	if _, err := x.Auditor("a", auditor.Config{}).Once(t.Context(), auditor.OnceOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	x.Clock.Advance(time.Second)
+	live, err := x.DB.RegisterAuditor(t.Context(), "b", time.Minute)
+	x.Must(err)
+	if live != 1 {
+		t.Fatalf("%d auditors live", live)
 	}
 }

@@ -28,6 +28,7 @@ func (a *Auditor) Once(ctx context.Context, o OnceOptions) (Summary, error) {
 	if err := a.register(ctx); err != nil {
 		return a.Summary(), fmt.Errorf("register auditor: %w", err)
 	}
+	defer a.leaveBudget(ctx)
 	if a.cfg.DryRun {
 		err := a.dryRun(ctx)
 		return a.Summary(), err
@@ -54,6 +55,17 @@ func (a *Auditor) Once(ctx context.Context, o OnceOptions) (Summary, error) {
 		a.forget()
 	}
 	return a.finish(ctx)
+}
+
+// leaveBudget ends the auditor's lease, so that its share is the others' at once. Should
+// that fail, the lease ends by itself.
+func (a *Auditor) leaveBudget(ctx context.Context) {
+	if ctx.Err() != nil {
+		return
+	}
+	if _, err := a.Catalog.RegisterAuditor(ctx, a.ID, time.Nanosecond); err != nil {
+		a.Logger.Debug("the auditor's lease runs out by itself", "error", err)
+	}
 }
 
 // round runs every duty once, a few at a time.

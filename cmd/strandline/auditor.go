@@ -14,6 +14,7 @@ import (
 
 	"github.com/strandline/strandline/auditor"
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/probe"
 	"github.com/strandline/strandline/settle"
 )
 
@@ -25,18 +26,29 @@ type auditorFlags struct {
 	settleBytes sizeFlag
 	budgetBytes sizeFlag
 	budgetReqs  int64
+	gcLeast     sizeFlag
+	tailTarget  sizeFlag
+	objectMin   sizeFlag
+	packFan     int
+	settleLease time.Duration
 	config      auditor.Config
 	given       func(name string) bool
 }
 
 func (f *auditorFlags) register(fs *pflag.FlagSet) {
-	f.settleBytes = settle.DefaultSettleBytes
+	f.settleBytes, f.gcLeast, f.tailTarget, f.objectMin = settle.DefaultSettleBytes, probe.DefaultGCLeast, settle.DefaultTailTarget, settle.DefaultStreamObjectMin
 	fs.DurationVar(&f.readGrace, "auditor-read-grace", catalog.DefaultReadGrace, "no delete comes sooner after a death; only seeds the catalog's setting")
 	fs.DurationVar(&f.orphanGrace, "auditor-orphan-grace", catalog.DefaultOrphanGrace, "age at which an intent is judged; only seeds the catalog's setting")
 	fs.DurationVar(&f.settleAge, "settle-age", settle.DefaultSettleAge, "settle a chain when its oldest slot is this old")
 	fs.Var(&f.settleBytes, "settle-bytes", "or when so many bytes of slots stand")
 	fs.Var(&f.budgetBytes, "budget-bytes", "bytes a second that all auditors together move through their processes, shared by their number; 0: no bound")
 	fs.Int64Var(&f.budgetReqs, "budget-requests", 0, "requests a second that all auditors together spend on moving; 0: no bound")
+	fs.Var(&f.objectMin, "stream-object-min", "a stream with so many bytes in a batch gets an object of its own, smaller ones share a pack")
+	fs.IntVar(&f.packFan, "pack-merge-fan", settle.DefaultPackFan, "so many packs of one generation are merged into one of the next")
+	fs.Var(&f.tailTarget, "tail-fill-target", "a stream's last object is filled up to this size")
+	fs.Var(&f.gcLeast, "gc-least", "rewrite an object when so many bytes of it, and half of it, are dead")
+	fs.DurationVar(&f.config.Lease, "auditor-lease", auditor.DefaultLease, "how long an auditor that was lost keeps its markers, and its share of the budgets; the same for all")
+	fs.DurationVar(&f.settleLease, "settle-lease", settle.DefaultLease, "how long a mover that was lost keeps its chain or marker")
 	f.given = fs.Changed
 }
 
@@ -59,7 +71,29 @@ func (f *auditorFlags) validate() error {
 	case f.budgetReqs < 0:
 		return fmt.Errorf("--budget-requests %d: give 1 or more, or 0 for no bound", f.budgetReqs)
 	}
+	for name, n := range map[string]int64{
+		"gc-least": int64(f.gcLeast), "tail-fill-target": int64(f.tailTarget), "stream-object-min": int64(f.objectMin), "pack-merge-fan": int64(f.packFan),
+	} {
+		if n <= 0 { // the packages' word for their defaults
+			return fmt.Errorf("--%s %d: give 1 or more", name, n)
+		}
+	}
+	f.config.GCLeast = int64(f.gcLeast)
+	if err := f.settling().Validate(); err != nil {
+		return err
+	}
 	return f.config.Validate()
+}
+
+func (f *auditorFlags) settling() settle.Config {
+	c := settle.Config{
+		SettleAge: f.settleAge, SettleBytes: int64(f.settleBytes), StreamObjectMin: int64(f.objectMin),
+		TailTarget: int64(f.tailTarget), PackFan: f.packFan, Lease: f.settleLease,
+	}
+	if c.SettleAge == 0 {
+		c.SettleAge = -1 // the package's word for "at once"
+	}
+	return c
 }
 
 // seed sets the margins that nobody has set yet, if they were given. Flags only
@@ -89,10 +123,6 @@ func (f *auditorFlags) seed(ctx context.Context, cat catalog.Deployment, log *sl
 
 // build wires the duties.
 func (f *auditorFlags) build(t *tier, log *slog.Logger) (*auditor.Auditor, error) {
-	age, bytes := f.settleAge, int64(f.settleBytes)
-	if age == 0 {
-		age = -1 // the package's word for "at once"
-	}
 	id := uuid.NewString()
 	budget, err := auditor.NewBudget(auditor.BudgetDeps{
 		ID: id, Catalog: t.catalog, Clock: time.Now, Lease: f.config.Lease, Movers: f.config.Movers(),
@@ -103,7 +133,7 @@ func (f *auditorFlags) build(t *tier, log *slog.Logger) (*auditor.Auditor, error
 	settler, err := settle.New(settle.Deps{
 		Catalog: t.catalog, Classes: t.classes, Clock: time.Now, Logger: log,
 		NewNonce: uuid.NewString, NewUUID: newUUID, Budget: budget,
-	}, settle.Config{SettleAge: age, SettleBytes: bytes})
+	}, f.settling())
 	if err != nil {
 		return nil, err
 	}

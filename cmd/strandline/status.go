@@ -28,6 +28,7 @@ type statusOut struct {
 	Objects        map[string]check.Count `json:"objects"`
 	Auditors       int                    `json:"auditors"`
 	Epochs         []epochOut             `json:"epochs"`
+	Alarms         []alarmOut             `json:"alarms"` // the latest of the audit table
 	// Shards as their writers see them, each asked over HTTP: those that answered.
 	Shards []shardOut `json:"shards"`
 	// Silent are the addresses of living writers that did not answer, and why.
@@ -130,6 +131,9 @@ func statusOf(ctx context.Context, t *tier) (*statusOut, error) {
 	if out.Epochs, err = epochsOf(ctx, t); err != nil {
 		return nil, err
 	}
+	if out.Alarms, err = recentAlarms(ctx, t.catalog); err != nil {
+		return nil, err
+	}
 	out.Objects, err = check.Census(ctx, t.classes)
 	return out, err
 }
@@ -191,7 +195,11 @@ func (a *app) printStatus(st *statusOut) error {
 	for _, state := range sorted(st.Intents) {
 		rows = append(rows, []string{"intent " + state, countText(st.Intents[state]), "", "", "", ""})
 	}
-	return table(a.out, rows)
+	if err := table(a.out, rows); err != nil {
+		return err
+	}
+	a.printAlarms(st.Alarms)
+	return nil
 }
 
 func sorted[V any](m map[string]V) []string {
