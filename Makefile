@@ -4,7 +4,7 @@ GO    ?= go
 STORE ?= file
 SEEDS ?= 1
 
-.PHONY: help build test race lint fmt fuzz bench bench-local bench-check demo clean
+.PHONY: help build test race lint fmt fuzz bench bench-local bench-check demo soak-real clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ bench-check: ## vet and test bench/: no log there loses a row
 
 demo: ## the life of 2.8 million rows: Go's own source through every protocol (STORE=file or minio)
 	$(GO) run ./internal/demo --store $(STORE)
+
+soak-real: ## break real processes on a real server for DURATION (default 10m), lose nothing (SEED=n: the same faults again)
+	$(GO) test ./internal/soak -run '^TestSoak$$' -v -count=1 -timeout 0 -soak.duration $(or $(DURATION),10m) -soak.seed $(or $(SEED),0)
 
 clean: ## remove what was built
 	rm -rf bin .cache demo
