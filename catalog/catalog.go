@@ -433,6 +433,12 @@ type Status struct {
 	Auditors int
 }
 
+// Debts is what is owed.
+type Debts struct {
+	Now     time.Time
+	Markers map[Duty]MarkerCount
+}
+
 // MarkerCount of a duty.
 type MarkerCount struct {
 	Standing  int64
@@ -444,7 +450,11 @@ type MarkerCount struct {
 
 // Inspector: what fsck, status and explain need, in bounded pages.
 type Inspector interface {
+	// Status counts everything, at the cost of everything: for people and metrics.
 	Status(ctx context.Context) (Status, error)
+	// Debts is what Status says of markers, at the cost of what is owed, however many refs
+	// stand: for those who ask again and again.
+	Debts(ctx context.Context) (Debts, error)
 	// RefsByKey pages all refs by (key, stream, first); after is the last one seen, nil to begin.
 	RefsByKey(ctx context.Context, after *Ref, limit int) ([]LiveRef, error)
 	MarkersOf(ctx context.Context, d Duty, afterID string, limit int) ([]Marker, error)

@@ -268,13 +268,13 @@ func testRemovePackIntent(t *testing.T, open Open) {
 	w.burn(merged)
 	w.Clock.Advance(catalog.BurnDelay)
 	w.remove(merged, false)
-	for _, key := range []string{one, two} { // they leave the packs
-		live, err := w.C.Liveness(w.Ctx, key)
-		w.OK(err)
-		w.commitNext(catalog.Next{}, streamRun("a", live[0].Ref))
-		w.remove(merged, key == two)
-	}
-	live, err := w.C.Liveness(w.Ctx, behind)
+	live, err := w.C.Liveness(w.Ctx, one)
+	w.OK(err)
+	w.commitNext(catalog.Next{}, streamRun("a", live[0].Ref)) // its rows leave the pack
+	w.remove(merged, false)
+	w.lose(two, "a")
+	w.remove(merged, true)
+	live, err = w.C.Liveness(w.Ctx, behind)
 	w.OK(err)
 	Equal(t, "a pack of another range stands", len(live), 1)
 }

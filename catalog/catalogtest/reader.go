@@ -129,6 +129,13 @@ func testStatus(t *testing.T, open Open) {
 	Equal(t, "attempts", m.Attempts, 1)
 	Equal(t, "last error", m.LastError, "away")
 	Equal(t, "deployment", s.Settings.Deployment, UUID(99))
+	d, err := w.C.Debts(w.Ctx)
+	w.OK(err)
+	Equal(t, "now", d.Now, s.Now)
+	Equal(t, "duties that owe", len(d.Markers), len(s.Markers))
+	for duty, m := range s.Markers {
+		Equal(t, "debts of "+string(duty), d.Markers[duty], m)
+	}
 }
 
 func testCancelled(t *testing.T, open Open) {

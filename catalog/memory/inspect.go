@@ -35,6 +35,16 @@ func (c *Catalog) Status(ctx context.Context) (out catalog.Status, err error) {
 	return out, err
 }
 
+// Debts counts the markers that stand.
+func (c *Catalog) Debts(ctx context.Context) (out catalog.Debts, err error) {
+	err = c.read(ctx, "Debts", func(t *tx) error {
+		out = catalog.Debts{Now: t.now, Markers: map[catalog.Duty]catalog.MarkerCount{}}
+		t.markerCounts(out.Markers)
+		return nil
+	})
+	return out, err
+}
+
 func (t *tx) markerCounts(out map[catalog.Duty]catalog.MarkerCount) {
 	worst := map[catalog.Duty]int{} // the attempts of the one whose error is shown
 	for _, m := range t.marker.all() {

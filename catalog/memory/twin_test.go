@@ -160,6 +160,7 @@ func (w *twin) compareAll() {
 	must(w, "AuditRows", second(w.AuditRows(ctx, 0, 0)))
 	st, err := w.Status(ctx)
 	must(w, "Status", err)
+	must(w, "Debts", second(w.Debts(ctx)))
 	for d := range st.Markers {
 		must(w, "MarkersOf", second(w.MarkersOf(ctx, d, "", 0)))
 		_, _, err := w.NextDue(ctx, []catalog.Duty{d})

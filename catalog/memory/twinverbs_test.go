@@ -280,6 +280,10 @@ func (w *twin) Status(ctx context.Context) (catalog.Status, error) {
 	return call(w, "Status", func(cat catalog.Catalog) (catalog.Status, error) { return cat.Status(ctx) })
 }
 
+func (w *twin) Debts(ctx context.Context) (catalog.Debts, error) {
+	return call(w, "Debts", func(cat catalog.Catalog) (catalog.Debts, error) { return cat.Debts(ctx) })
+}
+
 func (w *twin) RefsByKey(ctx context.Context, after *catalog.Ref, limit int) ([]catalog.LiveRef, error) {
 	return call(w, "RefsByKey", func(cat catalog.Catalog) ([]catalog.LiveRef, error) { return cat.RefsByKey(ctx, after, limit) })
 }

@@ -50,6 +50,15 @@ func (t *tx) status() (catalog.Status, error) {
 	return out, t.markerCounts(out.Markers)
 }
 
+// Debts counts the markers that stand.
+func (d *DB) Debts(ctx context.Context) (out catalog.Debts, err error) {
+	err = d.read(ctx, "Debts", func(t *tx) error {
+		out = catalog.Debts{Now: t.now, Markers: map[catalog.Duty]catalog.MarkerCount{}}
+		return t.markerCounts(out.Markers)
+	})
+	return out, err
+}
+
 func (t *tx) markerCounts(out map[catalog.Duty]catalog.MarkerCount) error {
 	if err := t.query(`SELECT duty, COUNT(*), SUM(due <= ?), MIN(due), SUM(CASE WHEN last_error <> '' THEN attempts ELSE 0 END) FROM marker GROUP BY duty`, func(scan scanFunc) error {
 		var duty string

@@ -307,6 +307,11 @@ func (f *Catalog) Status(ctx context.Context) (catalog.Status, error) {
 	return verb(f.F, "Status", func() (catalog.Status, error) { return f.Catalog.Status(ctx) })
 }
 
+// Debts goes through the faults.
+func (f *Catalog) Debts(ctx context.Context) (catalog.Debts, error) {
+	return verb(f.F, "Debts", func() (catalog.Debts, error) { return f.Catalog.Debts(ctx) })
+}
+
 // RefsByKey goes through the faults.
 func (f *Catalog) RefsByKey(ctx context.Context, after *catalog.Ref, limit int) ([]catalog.LiveRef, error) {
 	return verb(f.F, "RefsByKey", func() ([]catalog.LiveRef, error) { return f.Catalog.RefsByKey(ctx, after, limit) })
