@@ -191,9 +191,21 @@ func (rd *reading) collect(ctx context.Context, p planned) ([]piece, error) {
 		if err != nil {
 			return out, err
 		}
-		out = append(out, ps...)
+		out = append(out, upTo(ps, rd.to)...)
 	}
 	return out, nil
+}
+
+// upTo leaves out a ref's last chunks that begin behind the read's end: they need not be
+// fetched, and damage of them is not this read's.
+func upTo(ps []piece, to segment.Pos) []piece {
+	for n := len(ps); n > 1 && to != (segment.Pos{}); n-- {
+		if c := &ps[n-1].chunk; !to.Less(segment.Pos{Epoch: c.Epoch, Seq: c.First}) {
+			return ps[:n]
+		}
+		ps = ps[:n-1]
+	}
+	return ps
 }
 
 func (rd *reading) deliver(sp *span, f *fetched) error {
