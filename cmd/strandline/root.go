@@ -69,7 +69,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.upCommand(), a.writerCommand(), a.auditorCommand(), a.cacheCommand(),
 		a.appendCommand(), a.catCommand(), a.scanCommand(), a.streamsCommand(), a.trimCommand(), a.rmCommand(), a.consumersCommand(),
-		a.statusCommand(), a.topologyCommand(), a.fsckCommand(), a.acceptLossCommand(), a.doctorCommand(), a.inspectCommand(),
+		a.statusCommand(), a.topologyCommand(), a.fsckCommand(), a.explainCommand(), a.acceptLossCommand(), a.doctorCommand(), a.inspectCommand(),
 		a.salvageCommand(), a.quarantineCommand(), a.driveCommand(), a.benchCommand(),
 	)
 	strictArgs(root)

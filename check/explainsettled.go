@@ -1,0 +1,283 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// ExplainKey turns facts into sentences. It is pure: all it knows of the world is in f.
+func ExplainKey(f *KeyFacts) (*Explanation, error) {
+	e := &Explanation{Subject: f.Key, Kind: f.Kind, Key: f, Why: []string{}, Next: []string{}}
+	switch f.key.Kind {
+	case segment.KeySlot:
+		f.places(e)
+		f.slotIs(e)
+	case segment.KeyStream, segment.KeyPack:
+		f.places(e)
+		f.settledIs(e)
+	case segment.KeyHead, segment.KeyTopology, segment.KeyStamp, segment.KeyTrim:
+		f.places(e)
+		f.recordIs(e)
+	default:
+		f.places(e)
+		f.otherIs(e)
+	}
+	if e.Situation == "" {
+		return nil, fmt.Errorf("%w: %s: no bucket has it and the catalog does not know it; look at its spelling, or at the bucket that --dir or --store names; of a row: strandline explain STREAM POS", ErrNothing, f.Key)
+	}
+	for _, line := range f.Audit {
+		e.why("recorded %s", line)
+	}
+	return e, nil
+}
+
+func (f *KeyFacts) exists() bool {
+	for _, c := range f.Copies {
+		if c.Exists {
+			return true
+		}
+	}
+	return false
+}
+
+// sound: a bucket has it, and it is an object of ours.
+func (f *KeyFacts) sound() bool {
+	for _, c := range f.Copies {
+		if c.Exists && c.Broken == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// places says where it stands.
+func (f *KeyFacts) places(e *Explanation) {
+	for _, c := range f.Copies {
+		if !c.Exists {
+			continue
+		}
+		e.why("it is in %s, %s bytes, put %s", c.Bucket, commas(c.Bytes), relative(f.Now, c.Put))
+		if c.Broken != "" {
+			e.why("but it is not what was put there: %s", c.Broken)
+		}
+	}
+	if f.Uploads > 0 {
+		e.why("%s of it unfinished", count(f.Uploads, "upload"))
+	}
+}
+
+// named says who names it.
+func (f *KeyFacts) named(e *Explanation) {
+	if f.RefsTotal == 0 {
+		e.why("no ref names it")
+		return
+	}
+	e.why("named by %s of %s, %d live, %d dead; %s", count(f.RefsTotal, "ref"), count(f.Streams, "stream"), f.LiveRefs, f.RefsTotal-f.LiveRefs, count(int(f.LiveRows), "live row"))
+	const shown = 5
+	for i, r := range f.Refs {
+		if i == shown {
+			e.why("and %d refs more", f.RefsTotal-shown)
+			break
+		}
+		e.why("%s", r.text())
+	}
+	if f.sound() {
+		e.why("%s bytes of its chunks are live, %s dead", commas(f.LiveBytes), commas(f.DeadBytes))
+	}
+}
+
+func (r *RefFact) text() string {
+	s := fmt.Sprintf("stream %q, rows %d to %d of epoch %d", r.Stream, r.First, r.Last, r.Epoch)
+	switch {
+	case r.Dead:
+		s += fmt.Sprintf(": dead, live from %s", r.LiveFrom)
+	case (segment.Pos{Epoch: r.Epoch, Seq: r.First}).Less(r.LiveFrom):
+		s += fmt.Sprintf(": live from %s", r.LiveFrom)
+	default:
+		s += ": live"
+	}
+	if r.Trouble != "" {
+		s += ", but " + r.Trouble
+	}
+	return s
+}
+
+// damagedIs says of an object that live refs name why it does not serve them, if so.
+func (f *KeyFacts) damagedIs(e *Explanation) bool {
+	if f.LiveRefs == 0 {
+		return false
+	}
+	switch {
+	case !f.exists():
+		e.is(IsMissing, "it is gone, and %s of %s need it", count(int(f.LiveRows), "live row"), count(f.Streams, "stream"))
+		e.next("nothing of ours deletes what a ref names: look for a lifecycle rule, or for who else has access to the bucket")
+	case !f.sound():
+		e.is(IsDamaged, "it is not what was put there, and %s of %s need it", count(int(f.LiveRows), "live row"), count(f.Streams, "stream"))
+	default:
+		for _, r := range f.Refs {
+			if r.Trouble != "" {
+				e.is(IsDamaged, "its footer does not cover a live ref: %s", r.text())
+				break
+			}
+		}
+	}
+	if e.Situation == "" {
+		return false
+	}
+	e.next("bring it back under the same key from a copy or a backup of the bucket, then run strandline fsck")
+	e.next("if there is none: strandline accept-loss %s STREAM gives its rows up, so that readers get a clear answer", f.Key)
+	return true
+}
+
+// settledIs explains a stream object or a pack.
+func (f *KeyFacts) settledIs(e *Explanation) {
+	known := f.exists() || f.RefsTotal > 0 || f.Intent != nil || f.marker(catalog.DutyReapCheck) != nil || f.Uploads > 0
+	if !known {
+		return
+	}
+	f.named(e)
+	switch {
+	case f.damagedIs(e):
+	case f.LiveRefs > 0:
+		f.liveIs(e)
+	case f.RefsTotal > 0:
+		e.is(DeadNamed, "every ref that names it lies below live_from; the walk retires them, then its graces run")
+		f.reapNext(e)
+	case f.Intent != nil:
+		f.intentIs(e)
+	case f.marker(catalog.DutyReapCheck) != nil && f.exists():
+		e.is(DeadWaiting, "no ref names it, and the reap waits for its graces")
+		f.reapNext(e)
+	case f.marker(catalog.DutyReapCheck) != nil:
+		e.is(GoneBurned, "it is not there, and no ref names it; the reap-check that stands finds nothing and ends")
+		f.reapNext(e)
+	case f.marker(catalog.DutyGC) != nil:
+		e.is(DeadWaiting, "no ref names it; the gc that is owed finds nothing to move and has it reaped")
+		f.owedNext(e)
+	default:
+		e.is(IsLeaked, "neither a ref, an intent nor a marker watches it")
+		e.next("strandline auditor --once --sweep has it reaped, once it is older than the orphan grace (%s)", spanText(f.OrphanGrace))
+	}
+}
+
+func (f *KeyFacts) liveIs(e *Explanation) {
+	if f.DeadBytes > 0 {
+		e.is(PartlyDead, "readers need it, and %s of its %s bytes of rows are dead", commas(f.DeadBytes), commas(f.LiveBytes+f.DeadBytes))
+		if f.marker(catalog.DutyGC) == nil {
+			e.next("gc rewrites it once at least half of it and 64 MiB (unless --gc-least says otherwise) are dead, when a reap-check looks")
+		}
+	} else {
+		e.is(IsLive, "readers need all of it")
+	}
+	f.owedNext(e)
+	f.reapNext(e)
+}
+
+// owedNext says what the movers owe it.
+func (f *KeyFacts) owedNext(e *Explanation) {
+	if m := f.marker(catalog.DutyGC); m != nil {
+		e.next("gc moves what is live into a new revision, then this one dies: %s", m.when(f.Now))
+	}
+	if m := f.marker(catalog.DutyTailFill); m != nil {
+		e.next("tail-fill folds the rows that follow into a new revision, then this one dies: %s", m.when(f.Now))
+	}
+	if m := f.marker(catalog.DutyPackMerge); m != nil {
+		e.next("pack-merge makes one pack of up to eight of generation %d, this one perhaps among them: %s", f.Generation, m.when(f.Now))
+	}
+}
+
+// reapNext says when it may go at the earliest.
+func (f *KeyFacts) reapNext(e *Explanation) {
+	m := f.marker(catalog.DutyReapCheck)
+	switch {
+	case m == nil:
+	case f.LiveRefs > 0:
+		e.next("a reap-check looks at it and lets it stand: %s", m.when(f.Now))
+	case m.Confirmed:
+		e.next("confirmed dead %s; deleted at the earliest %s (read grace %s), by any auditor: its reap-check is %s",
+			relative(f.Now, m.Due.Add(-f.ReadGrace)), relative(f.Now, m.Due), spanText(f.ReadGrace), m.when(f.Now))
+	default:
+		earliest := m.Due
+		if earliest.Before(f.Now) {
+			earliest = f.Now
+		}
+		e.next("its reap-check is %s; if it is dead then, it is confirmed, and deleted one read grace (%s) later, so at the earliest %s, by any auditor",
+			m.when(f.Now), spanText(f.ReadGrace), relative(f.Now, earliest.Add(f.ReadGrace)))
+	}
+}
+
+// intentIs explains what stands under an intent and no ref names.
+func (f *KeyFacts) intentIs(e *Explanation) {
+	in := f.Intent
+	e.why("its intent is %s, for %s, announced %s, its job's deadline is %s", in.State, in.Serves, relative(f.Now, in.Announced), relative(f.Now, in.Deadline))
+	judge := f.marker(catalog.DutyOrphan)
+	look := "the orphan judge looks at the earliest " + relative(f.Now, in.JudgedAt)
+	if judge != nil {
+		look += ": its marker is " + judge.when(f.Now)
+	}
+	switch catalog.IntentState(in.State) {
+	case catalog.IntentStanding:
+		if f.Now.Before(in.Deadline) {
+			e.is(BeingMade, "a job is making it")
+			e.next("the job commits refs to it, or gives up by its deadline, %s", relative(f.Now, in.Deadline))
+		} else {
+			e.is(Abandoned, "its job did not commit in time: the orphan judge deletes it, unless the job is taken up again")
+		}
+		e.next("%s (orphan grace %s)", look, spanText(f.OrphanGrace))
+	case catalog.IntentCondemned:
+		e.is(DeadWaiting, "its intent was condemned %s: it may be deleted at any moment, and nobody commits it any more", relative(f.Now, in.Changed))
+		e.next("%s", look)
+	case catalog.IntentBurned:
+		f.burnedIs(e, judge)
+	}
+}
+
+func (f *KeyFacts) burnedIs(e *Explanation, judge *MarkerFact) {
+	if f.exists() {
+		e.is(LandedLate, "its key was burned %s, so this landed after the delete; nobody reads it", relative(f.Now, f.Intent.Changed))
+	} else {
+		e.is(GoneBurned, "we deleted it %s; its key is never used again", relative(f.Now, f.Intent.Changed))
+		e.why("the row of a burned key stands until no job can derive the key any more")
+	}
+	if judge != nil {
+		e.next("a last look deletes whatever landed late: %s", judge.when(f.Now))
+	}
+}
+
+// recordIs explains the records of 02.
+func (f *KeyFacts) recordIs(e *Explanation) {
+	if !f.exists() {
+		return
+	}
+	switch k := f.key; k.Kind {
+	case segment.KeyStamp:
+		e.is(IsRecord, "the bucket's stamp: whose it is, and which class it serves")
+	case segment.KeyTopology:
+		e.is(IsRecord, "the record of epoch %d: shards, class, buckets", k.Chain.Epoch)
+	case segment.KeyHead:
+		e.is(IsRecord, "the head of chain %s: what a rebuild begins with, and how a rolled-back catalog is known", k.Chain)
+	case segment.KeyTrim:
+		e.is(IsRecord, "trim record %d of chain %s: what a rebuild needs of trims", k.N, k.Chain)
+		e.next("the daily sweep folds old records into a snapshot and deletes them one read grace (%s) later", spanText(f.ReadGrace))
+	}
+	if k := f.key.Kind; (k == segment.KeyHead || k == segment.KeyTrim) && f.Chain == nil {
+		e.why("the catalog has no such chain: was it rolled back? Nothing is deleted")
+	}
+	if f.key.Kind != segment.KeyTrim {
+		e.next("nothing: records are never deleted")
+	}
+}
+
+func (f *KeyFacts) otherIs(e *Explanation) {
+	switch {
+	case !f.exists() && f.Uploads == 0:
+	case f.key.Kind == segment.KeyDoctor:
+		e.is(DeadWaiting, "a throw-away key of a doctor or a bench")
+		e.next("its run removes it; what a killed one left, the next strandline doctor does")
+	default:
+		e.is(NotOurs, "not a key that Strandline forms: it is never touched")
+		e.next("if nobody else keeps it here, remove it with the store's own client")
+	}
+}
