@@ -3,6 +3,8 @@ package auditor
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/strandline/strandline/catalog"
 )
@@ -97,7 +99,7 @@ func (a *Auditor) sweepNow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		if err := a.Catalog.Arm(ctx, catalog.DutySweep, id, "", 0); err != nil {
 			return err
 		}
@@ -121,7 +123,7 @@ func (a *Auditor) ensureSweeps(ctx context.Context) error {
 	if err := a.markersOf(ctx, catalog.DutySweep, func(m catalog.Marker) { delete(missing, m.ID) }); err != nil {
 		return err
 	}
-	for id := range missing {
+	for _, id := range slices.Sorted(maps.Keys(missing)) {
 		if err := a.Catalog.Arm(ctx, catalog.DutySweep, id, "", 0); err != nil {
 			return err
 		}

@@ -103,10 +103,17 @@ func (s *shardLog) readBack(ctx context.Context, p parcel, cause error) (absorb.
 	return absorb.Read(ctx, s.bucket, s.chain, p.id)
 }
 
+func (s *shardLog) newUUID() (segment.UUID, error) {
+	if named := s.cfg.WAL.NewUUID; named != nil {
+		return named(s.dir), nil
+	}
+	return uuid.NewV7()
+}
+
 // fenceParcel is a segment of SegmentStart and Seal only, in memory: it never
 // becomes a local file, since nothing is appended to it.
 func (s *shardLog) fenceParcel(id segment.ID, base segment.Seq, prev segment.UUID, consumers []segment.Consumer) (parcel, error) {
-	u, err := uuid.NewV7()
+	u, err := s.newUUID()
 	if err != nil {
 		return parcel{}, fmt.Errorf("fence UUID: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/strandline/strandline/segment"
 )
 
@@ -59,6 +61,10 @@ type Config struct {
 	FS FS
 	// Logger gets what an operator should know; nil discards it.
 	Logger *slog.Logger
+	// NewUUID makes the identities of the segments of a directory, and of the directory
+	// itself, never the same twice; nil makes random ones. For the simulator: what compresses
+	// to how many bytes depends on them.
+	NewUUID func(dir string) segment.UUID
 	// Now is the clock of SegmentStart and of seal times; nil is time.Now.
 	Now func() time.Time
 	// NextStart completes the SegmentStart of a segment that an append opens by
@@ -141,4 +147,12 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now
 	}
 	return c
+}
+
+// newUUID names a segment of dir, or dir.
+func (c *Config) newUUID(dir string) (segment.UUID, error) {
+	if c.NewUUID != nil {
+		return c.NewUUID(dir), nil
+	}
+	return uuid.NewV7()
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -59,14 +58,15 @@ func isOurs(name string) bool {
 // ensureIdentity reads the directory's writer UUID, or makes one for a directory
 // that has no segments yet. Segments without it are somebody else's, or half a
 // copy: to go on with them as a new writer could fork their chain.
-func ensureIdentity(fsys FS, dir string, ls listing) (segment.Identity, error) {
+func ensureIdentity(cfg *Config, dir string, ls listing) (segment.Identity, error) {
+	fsys := cfg.FS
 	if ls.identity {
 		return readIdentity(fsys, dir)
 	}
 	if len(ls.segments) > 0 {
 		return segment.Identity{}, fmt.Errorf("%s: %w", dir, ErrNoIdentity)
 	}
-	u, err := uuid.NewRandom()
+	u, err := cfg.newUUID(dir)
 	if err != nil {
 		return segment.Identity{}, fmt.Errorf("writer UUID: %w", err)
 	}

@@ -55,7 +55,7 @@ func openLocked(ctx context.Context, dir string, cfg Config, sink Sink) (*Log, e
 	if err != nil {
 		return nil, err
 	}
-	identity, err := ensureIdentity(cfg.FS, dir, ls)
+	identity, err := ensureIdentity(&cfg, dir, ls)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -51,7 +50,7 @@ func (l *Log) queueOpening(start segment.Start) (*run, error) {
 	if err := l.follows(start); err != nil {
 		return nil, err
 	}
-	id, err := uuid.NewV7()
+	id, err := l.cfg.newUUID(l.dir)
 	if err != nil {
 		return nil, fmt.Errorf("segment UUID: %w", err)
 	}
