@@ -127,7 +127,7 @@ func (f *RowFacts) servedIs(e *Explanation) {
 		e.is(IsDamaged, "no bucket gives its chunk whole")
 		e.why("%s", f.Read.Broken)
 		e.next("bring %s back from a copy or a backup of the bucket; strandline fsck --deep says which rows are concerned", r.Key)
-		e.next("if there is none: strandline accept-loss %s STREAM gives them up", r.Key)
+		e.next("if there is none: strandline accept-loss %s %q gives them up", r.Key, f.Stream)
 		return
 	case !f.Read.Found:
 		e.is(NoRow, "the stream has no row there: the chunk was read, and the seq is another stream's")

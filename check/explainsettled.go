@@ -60,7 +60,7 @@ func (f *KeyFacts) places(e *Explanation) {
 		}
 		e.why("it is in %s, %s bytes, put %s", c.Bucket, commas(c.Bytes), relative(f.Now, c.Put))
 		if c.Broken != "" {
-			e.why("but it is not what was put there: %s", c.Broken)
+			e.why("its bytes there are no whole object: %s", c.Broken)
 		}
 	}
 	if f.Uploads > 0 {
@@ -78,7 +78,7 @@ func (f *KeyFacts) named(e *Explanation) {
 	const shown = 5
 	for i, r := range f.Refs {
 		if i == shown {
-			e.why("and %d refs more", f.RefsTotal-shown)
+			e.why("and %s more", count(f.RefsTotal-shown, "ref"))
 			break
 		}
 		e.why("%s", r.text())
@@ -127,8 +127,16 @@ func (f *KeyFacts) damagedIs(e *Explanation) bool {
 		return false
 	}
 	e.next("bring it back under the same key from a copy or a backup of the bucket, then run strandline fsck")
-	e.next("if there is none: strandline accept-loss %s STREAM gives its rows up, so that readers get a clear answer", f.Key)
+	e.next("if there is none: strandline accept-loss %s %s gives its rows up, so that readers get a clear answer", f.Key, f.streamWord())
 	return true
+}
+
+// streamWord is the stream of the key if it has just one.
+func (f *KeyFacts) streamWord() string {
+	if f.Streams == 1 && len(f.Refs) > 0 {
+		return fmt.Sprintf("%q", f.Refs[0].Stream)
+	}
+	return "STREAM"
 }
 
 // settledIs explains a stream object or a pack.
@@ -143,7 +151,8 @@ func (f *KeyFacts) settledIs(e *Explanation) {
 	case f.LiveRefs > 0:
 		f.liveIs(e)
 	case f.RefsTotal > 0:
-		e.is(DeadNamed, "every ref that names it lies below live_from; the walk retires them, then its graces run")
+		e.is(DeadNamed, "every ref that names it lies below live_from; they are retired, then its graces run")
+		e.next("the teardown of its stream, or the reclaim of its chain, retires them and arms its reap-check one read grace (%s) out", spanText(f.ReadGrace))
 		f.reapNext(e)
 	case f.Intent != nil:
 		f.intentIs(e)
@@ -155,7 +164,7 @@ func (f *KeyFacts) settledIs(e *Explanation) {
 		f.reapNext(e)
 	case f.marker(catalog.DutyGC) != nil:
 		e.is(DeadWaiting, "no ref names it; the gc that is owed finds nothing to move and has it reaped")
-		f.owedNext(e)
+		e.next("gc arms its reap-check, one read grace (%s) out: %s", spanText(f.ReadGrace), f.marker(catalog.DutyGC).when(f.Now))
 	default:
 		e.is(IsLeaked, "neither a ref, an intent nor a marker watches it")
 		e.next("strandline auditor --once --sweep has it reaped, once it is older than the orphan grace (%s)", spanText(f.OrphanGrace))
@@ -211,7 +220,11 @@ func (f *KeyFacts) reapNext(e *Explanation) {
 // intentIs explains what stands under an intent and no ref names.
 func (f *KeyFacts) intentIs(e *Explanation) {
 	in := f.Intent
-	e.why("its intent is %s, for %s, announced %s, its job's deadline is %s", in.State, in.Serves, relative(f.Now, in.Announced), relative(f.Now, in.Deadline))
+	if in.State == string(catalog.IntentStanding) {
+		e.why("its intent stands, for %s, announced %s, its job's deadline is %s", in.Serves, relative(f.Now, in.Announced), relative(f.Now, in.Deadline))
+	} else {
+		e.why("its intent is %s, for %s", in.State, in.Serves)
+	}
 	judge := f.marker(catalog.DutyOrphan)
 	look := "the orphan judge looks at the earliest " + relative(f.Now, in.JudgedAt)
 	if judge != nil {

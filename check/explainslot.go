@@ -110,7 +110,7 @@ func (f *KeyFacts) standingIs(e *Explanation) {
 func (f *KeyFacts) condemnedIs(e *Explanation, check *MarkerFact) {
 	gone := f.Chain.CondemnedAt.Add(f.ReadGrace)
 	if f.exists() {
-		e.is(IsCondemned, "since %s: no ref names it, and its last grace runs", relative(f.Now, f.Chain.CondemnedAt))
+		e.is(IsCondemned, "no ref names it, and its last grace runs since %s", relative(f.Now, f.Chain.CondemnedAt))
 		e.next("deleted at the earliest %s (read grace %s after it was condemned), by any auditor's trim-check", relative(f.Now, gone), spanText(f.ReadGrace))
 	} else {
 		e.is(IsTrimmed, "condemned %s, and deleted; its chain's trimmed cursor passes it next", relative(f.Now, f.Chain.CondemnedAt))

@@ -47,7 +47,7 @@ func (x *Explainer) rowWay(ctx context.Context, f *RowFacts, q *RowQuestion) err
 		}
 	}
 	if f.Ref != nil && f.Ref.Key != "" && f.Ref.Kind != string(catalog.RefSlot) {
-		f.Way = append(f.Way, fmt.Sprintf("%s %s, revision %d, serves it now", f.Ref.Kind, f.Ref.Key, f.Ref.Revision))
+		f.Way = append(f.Way, fmt.Sprintf("%s %s, revision %d, %s", f.Ref.Kind, f.Ref.Key, f.Ref.Revision, f.serves()))
 	}
 	return nil
 }
@@ -59,18 +59,28 @@ func (f *RowFacts) servedBy() string {
 	return f.Ref.Key
 }
 
+func (f *RowFacts) serves() string {
+	if f.pos().Less(f.LiveFrom) {
+		return "still holds it, and serves it to nobody"
+	}
+	return "serves it now"
+}
+
 // slotStep is the row's first stop.
 func (f *RowFacts) slotStep() string {
 	if f.Slot == nil {
 		return "its segment is not known any more: its slot was trimmed, and the row of it forgotten"
 	}
-	what := "serves it now"
+	what := f.serves()
 	switch c := f.Chain; {
 	case f.Slot.ID < c.Trimmed:
 		what = "trimmed: deleted (slot rows below trimmed may stand for several slots)"
 	case f.Slot.ID < c.Condemned:
 		what = "condemned " + relative(f.Now, c.CondemnedAt)
-	case f.servedBy() != f.SlotKey:
+	case f.servedBy() == f.SlotKey:
+	case c.Owes != 0 && c.Owes <= f.Slot.ID:
+		what = "stands for other rows"
+	default:
 		what = "rewritten, waits for its trim"
 	}
 	return fmt.Sprintf("segment %s, slot %s: %s", f.Slot.UUID, f.SlotKey, what)
