@@ -1,9 +1,11 @@
 package reap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/strandline/strandline/catalog"
@@ -34,8 +36,11 @@ func (w *Walker) journal(ctx context.Context, streams []catalog.Stream) map[int6
 		}
 		byChain[chain] = append(byChain[chain], s)
 	}
-	for chain, all := range byChain {
-		for batch := range slices.Chunk(all, journalBatch) {
+	chains := slices.SortedFunc(maps.Keys(byChain), func(a, b segment.Chain) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Shard, b.Shard))
+	})
+	for _, chain := range chains {
+		for batch := range slices.Chunk(byChain[chain], journalBatch) {
 			if err := w.journalBatch(ctx, chain, topologies, batch); err != nil {
 				for _, s := range batch {
 					failed[s.ID] = fmt.Errorf("journal trim of %q: %w", s.Name, err)
