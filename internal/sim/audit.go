@@ -15,10 +15,10 @@ func (p *process) newAuditor(sweep bool) (*auditor.Auditor, error) {
 	id := fmt.Sprintf("%s-%d", p.name, p.life)
 	set, err := settle.New(settle.Deps{
 		Catalog: p.catalog, Classes: p.classes, Clock: p.now, Logger: p.log(),
-		NewNonce: func() string { return fmt.Sprintf("%s-%d", id, p.draw()) }, NewUUID: uuid.New,
+		NewNonce: func() string { return fmt.Sprintf("%s-%d", id, p.nonces.Add(1)) }, NewUUID: uuid.New,
 	}, settle.Config{
 		SettleAge: 3 * time.Second, SettleBytes: 4 << 10, StreamObjectMin: 600, BatchMax: 6 << 10,
-		Lease: 12 * time.Second, Backoff: time.Second, BackoffMax: 30 * time.Second, Workers: 1, Outputs: 1, Fetches: 1,
+		Lease: 12 * time.Second, Backoff: time.Second, BackoffMax: 30 * time.Second, Workers: 1, Outputs: 4, Fetches: 16,
 	})
 	if err != nil {
 		return nil, err
@@ -29,13 +29,6 @@ func (p *process) newAuditor(sweep bool) (*auditor.Auditor, error) {
 		Interval: 5 * time.Second, Lease: 10 * time.Second, Concurrency: 1, Backoff: time.Second, BackoffMax: 30 * time.Second,
 		SweepEvery: 2 * time.Minute, AbsorbEvery: 10 * time.Second, RetentionEvery: 20 * time.Second, Sweep: sweep, GCLeast: 300,
 	})
-}
-
-func (p *process) draw() int {
-	p.sim.mu.Lock()
-	defer p.sim.mu.Unlock()
-	p.draws++
-	return p.draws
 }
 
 // runAuditor runs what is due, rests, and so on. One thing at a time: which of two loops

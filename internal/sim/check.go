@@ -25,6 +25,7 @@ type checker struct {
 	trims   map[string]segment.Pos // the highest that the operator asked for
 	asked   map[segment.Chain]segment.Seq
 	removed map[segment.Chain]bool // a consumer's removal was asked for
+	gone    map[string]bool        // keys that a delete took
 	changes uint64
 	seen    int // violations of the referee
 
@@ -36,7 +37,7 @@ func newChecker(s *Sim) *checker {
 	return &checker{
 		sim: s, model: s.model, objects: map[string]*content{}, named: map[string]bool{}, died: map[string]time.Time{},
 		rows: map[segment.Chain]catalog.ChainRow{}, live: map[string]segment.Pos{}, trims: map[string]segment.Pos{},
-		asked: map[segment.Chain]segment.Seq{}, removed: map[segment.Chain]bool{},
+		asked: map[segment.Chain]segment.Seq{}, removed: map[segment.Chain]bool{}, gone: map[string]bool{},
 	}
 }
 
@@ -69,6 +70,7 @@ func (k *checker) after(c *call) {
 	k.sim.cat.View(func(v memory.View) {
 		k.chains(v)
 		k.trimmed(v, c)
+		k.burned(v, c)
 		switch c.what {
 		case "cat AbsorbSlot", "cat CommitRewrite", "cat RetireRefs", "cat TrimStream", "cat DeleteStream", "cat RaiseWatermark", "cat AcceptLoss":
 			k.refs(v)
@@ -98,7 +100,9 @@ func (k *checker) written(key string) {
 		return
 	}
 	switch parsed.Kind {
-	case segment.KeySlot, segment.KeyStream, segment.KeyPack:
+	case segment.KeySlot:
+		k.published(parsed)
+	case segment.KeyStream, segment.KeyPack:
 	default:
 		return
 	}
@@ -131,7 +135,7 @@ func (k *checker) acknowledged(p *process, recs []*record, res localtier.Result,
 	}
 	h := k.model.chain(chain)
 	for i, r := range recs {
-		r.acked, r.chain, r.seq = ack, chain, res.First+segment.Seq(i)
+		r.acked, r.chain, r.term, r.seq = ack, chain, res.Term, res.First+segment.Seq(i)
 		past := int(r.seq) <= len(h.rows)
 		switch {
 		case past && r.inHistory:

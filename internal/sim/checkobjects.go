@@ -47,9 +47,12 @@ func (k *checker) mayDelete(v memory.View, key string) {
 	}
 	switch parsed.Kind {
 	case segment.KeySlot:
-		if row := v.Chain(parsed.Chain); row == nil || parsed.ID >= row.Condemned {
+		row := v.Chain(parsed.Chain)
+		if row == nil || parsed.ID >= row.Condemned {
 			k.violated("I1", "delete of slot %s, which was not condemned", key)
+			return
 		}
+		k.headSays(parsed)
 	case segment.KeyStream, segment.KeyPack:
 		if in := v.Intent(key); in == nil || in.State == catalog.IntentStanding {
 			k.violated("03 §8", "delete of %s, which is neither condemned nor burned", key)
@@ -64,6 +67,9 @@ func (k *checker) mayDelete(v memory.View, key string) {
 func (k *checker) deleted(keys []string) {
 	for _, key := range keys {
 		if _, err := k.sim.mem.Head(context.Background(), key); err != nil {
+			if k.objects[key] != nil {
+				k.gone[key] = true
+			}
 			delete(k.objects, key)
 		}
 	}

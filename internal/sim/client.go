@@ -22,10 +22,10 @@ const clients = 3
 func (p *process) serve(w *localtier.Writer, t catalog.Topology) {
 	ctx, end := context.WithCancel(p.ctx)
 	for i := range clients {
-		rng := p.rand("client", p.draws*clients+i)
+		rng := p.rand("client", p.served*clients+i)
 		p.done.Go(func() { p.client(ctx, w, rng) })
 	}
-	rng := p.rand("consumer", p.draws)
+	rng := p.rand("consumer", p.served)
 	p.done.Go(func() { p.consume(ctx, w, t, rng) })
 	p.watch(ctx, w)
 	end()

@@ -49,6 +49,9 @@ type Config struct {
 type Hooks struct {
 	// Store wraps the bucket's driver below the process's objstore.Store and below its steps.
 	Store func(name string, d objstore.Driver) objstore.Driver
+	// Requests wraps the process's driver above its steps, below objstore.Store: what it
+	// makes of an answer, an injected fault's too, is what the process believes.
+	Requests func(name string, d objstore.Driver) objstore.Driver
 	// Catalog wraps the catalog below the process's steps.
 	Catalog func(name string, c catalog.Catalog) catalog.Catalog
 	// Above wraps the process's catalog above its steps: what it does not pass on never
@@ -65,6 +68,13 @@ func (h *Hooks) store(name string, d objstore.Driver) objstore.Driver {
 		return d
 	}
 	return h.Store(name, d)
+}
+
+func (h *Hooks) requests(name string, d objstore.Driver) objstore.Driver {
+	if h.Requests == nil {
+		return d
+	}
+	return h.Requests(name, d)
 }
 
 func (h *Hooks) catalog(name string, c catalog.Catalog) catalog.Catalog {

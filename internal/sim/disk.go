@@ -17,6 +17,7 @@ type machine struct {
 	// life counts the disks: a row that was acknowledged on one that was lost since is lost
 	// with it.
 	life int
+	dark dark
 }
 
 // processDisk is a machine's disk as one process has it. The committer's fdatasync is a

@@ -3,7 +3,6 @@ package sim
 import (
 	"maps"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/strandline/strandline/internal/powercut"
@@ -49,7 +48,7 @@ func (s *Sim) event() bool {
 func (s *Sim) powerCuts() {
 	for _, name := range sortedKeys(s.processes) {
 		p := s.processes[name]
-		if p.machine != nil && p.alive() && p.machine.disk.Off() {
+		if p.machine != nil && p.alive() && p.machine.powerGone() {
 			s.kill(p, "the power went")
 		}
 		switch {
@@ -75,6 +74,7 @@ func (s *Sim) restart(p *process) {
 
 // boot is what a machine finds after a cut: what was synced, or more, or an empty disk.
 func (s *Sim) boot(m *machine) {
+	m.dark.Store(false)
 	switch n := s.rng.IntN(12); {
 	case n == 0:
 		m.disk = powercut.New()
@@ -176,33 +176,6 @@ func (s *Sim) eventTerm() {
 		defer s.mu.Unlock()
 		delete(s.terms, p.name)
 	})
-}
-
-func (s *Sim) eventPowerCut() {
-	if p := s.victim("w"); p != nil {
-		n := 1 + s.rng.IntN(60)
-		s.note(p.name, "power goes", "after some changes")
-		p.machine.disk.PowerOffAfter(n)
-	}
-}
-
-func (s *Sim) eventSyncFails() {
-	if p := s.victim("w"); p != nil {
-		s.note(p.name, "an fsync fails", "")
-		kind := []powercut.Kind{powercut.KindSync, powercut.KindSync, powercut.KindSyncDir, powercut.KindWrite}[s.rng.IntN(4)]
-		p.machine.disk.FailNth(kind, 1+s.rng.IntN(10), syscall.EIO)
-	}
-}
-
-func (s *Sim) eventDiskFull() {
-	p := s.victim("w")
-	if p == nil {
-		return
-	}
-	s.note(p.name, "disk full", "")
-	disk := p.machine.disk
-	disk.SetFree(int64(s.rng.IntN(20_000)))
-	s.in(s.between(time.Second, 20*time.Second), func() { disk.SetFree(-1) })
 }
 
 func (s *Sim) eventCatalogAway() {

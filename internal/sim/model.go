@@ -26,6 +26,7 @@ type record struct {
 
 	acked localtier.Ack // "": nobody was told that it is there
 	chain segment.Chain // where it was said to be
+	term  segment.Term
 	seq   segment.Seq
 
 	inHistory bool

@@ -9,6 +9,7 @@ import (
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/check"
 	"github.com/strandline/strandline/localtier"
+	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -174,6 +175,6 @@ func (p *process) closeEpoch(ctx context.Context, t catalog.Topology) (err error
 func (p *process) writerOptionsWithout(t catalog.Topology) localtier.Options {
 	return localtier.Options{
 		Catalog: p.catalog, Classes: p.classes, Topology: t, Logger: p.log(), Now: p.now, Cut: p.cut,
-		Config: localtier.Config{LeaseTime: p.sim.cfg.Lease, MinFreeDisk: -1, Jitter: p.jitter},
+		Config: localtier.Config{WAL: wal.Config{NewUUID: p.newUUID}, LeaseTime: p.sim.cfg.Lease, MinFreeDisk: -1, Jitter: p.jitter},
 	}
 }

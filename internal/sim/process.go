@@ -2,12 +2,14 @@ package sim
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -31,7 +33,11 @@ type process struct {
 	stalledUntil time.Time      // Sim.mu
 	counts       map[string]int // Sim.mu; calls by identity
 	cuts         map[string]int // Sim.mu
-	draws        int            // Sim.mu; jitters drawn
+	uuids        map[string]int // Sim.mu; made, by directory
+	drewAt       time.Duration  // Sim.mu; when a jitter was drawn last
+	drew         int            // Sim.mu; jitters of that moment
+	served       int            // the main loop's own: how often it opened a writer
+	nonces       atomic.Int64   // given out
 	stepped      time.Duration  // Sim.mu; what its clock is ahead
 	finished     bool           // Sim.mu; of a command
 	immune       bool           // nothing befalls it
@@ -47,7 +53,7 @@ type process struct {
 // newProcess wires a process; it does nothing yet.
 func (s *Sim) newProcess(name string) (*process, error) {
 	s.lives[name]++
-	p := &process{sim: s, name: name, life: s.lives[name], counts: map[string]int{}, cuts: map[string]int{}}
+	p := &process{sim: s, name: name, life: s.lives[name], counts: map[string]int{}, cuts: map[string]int{}, uuids: map[string]int{}}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	var err error
 	if p.store, err = newStore(p, s.cfg.Hooks.store(p.name, s.mem)); err != nil {
@@ -116,11 +122,27 @@ func (p *process) now() time.Time {
 // jitter draws a pause from the seed: never the same twice, so that no two timers of a
 // world end in one moment.
 func (p *process) jitter(window time.Duration) time.Duration {
+	at := time.Since(p.sim.trace.began)
 	p.sim.mu.Lock()
-	p.draws++
-	n := p.draws
+	if at != p.drewAt {
+		p.drewAt, p.drew = at, 0
+	}
+	p.drew++
+	n := p.drew
 	p.sim.mu.Unlock()
-	return time.Duration(p.rand("jitter", n).Int64N(int64(window)+1)) + 1
+	return time.Duration(p.rand("jitter "+at.String(), n).Int64N(int64(window)+1)) + 1
+}
+
+// newUUID makes the next one of a directory: compressed sizes depend on them.
+func (p *process) newUUID(dir string) (u segment.UUID) {
+	p.sim.mu.Lock()
+	p.uuids[dir]++
+	n := p.uuids[dir]
+	p.sim.mu.Unlock()
+	rng := p.rand("uuid "+dir, n)
+	binary.LittleEndian.PutUint64(u[:], rng.Uint64())
+	binary.LittleEndian.PutUint64(u[8:], rng.Uint64())
+	return u
 }
 
 // rand is a stream of its own for one purpose.
@@ -181,7 +203,7 @@ func (p *process) writerOptions(t catalog.Topology) localtier.Options {
 		Config: localtier.Config{
 			WAL: wal.Config{
 				SegmentBytes: segment.MinSegmentBytes, SegmentAge: s.cfg.SegmentAge, BatchWindow: time.Millisecond,
-				Preallocate: s.preallocate(), FS: &processDisk{FS: fsys, p: p},
+				Preallocate: s.preallocate(), FS: &processDisk{FS: fsys, p: p}, NewUUID: p.newUUID,
 			},
 			SharedWindow: 250 * time.Millisecond, LeaseTime: s.cfg.Lease, MinFreeDisk: -1,
 			Housekeeping: 7 * time.Second, RetentionEvery: 11 * time.Second, TopologyEvery: 3 * time.Second,
@@ -223,7 +245,8 @@ func (p *process) runWriter() {
 			return
 		}
 		o := p.writerOptions(t)
-		o.Steal = p.rand("steal", p.draws).IntN(8) == 0
+		p.served++
+		o.Steal = p.rand("steal", p.served).IntN(8) == 0
 		w, err := localtier.Open(p.ctx, o)
 		p.sim.cover.hitLocked(p.sim, "open "+kindOf(err))
 		if err != nil {

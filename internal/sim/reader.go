@@ -102,7 +102,7 @@ func (k *checker) skipped(v memory.View, p *process, stream string, from, to int
 	t := k.model.stream(stream)
 	for i := max(from, t.find(k.readableFrom(v, stream))); i < to; i++ {
 		if k.isLive(v, stream, t.chain[i], t.at[i]) {
-			k.violated("I7", "%s read %q and was not given the live row at %s", p.name, stream, t.at[i])
+			k.violated("I7", "%s read %q and was not given the live row at %s: between rows %d and %d, readable from %s", p.name, stream, t.at[i], from, to, k.readableFrom(v, stream))
 			return
 		}
 	}

@@ -26,8 +26,9 @@ type call struct {
 	mutates bool
 	op      objstore.Op // of a store call
 	// apply lets the call happen; it fills in what the caller is given.
-	apply func(fate)
-	fate  chan fate
+	apply   func(fate)
+	fate    chan fate
+	expired bool // Sim.mu; the caller's ctx ended
 	// inline: decided on at once, on the caller's goroutine.
 	inline bool
 }
@@ -86,30 +87,26 @@ func (s *Sim) park(ctx context.Context, c *call) fate {
 	}
 	s.parked = append(s.parked, c)
 	s.mu.Unlock()
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.poke()
 	select {
 	case f := <-c.fate:
 		return f
 	case <-ctx.Done():
 	}
+	// Several calls may have one deadline: they are told one after the other.
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	c.expired = true
+	s.mu.Unlock()
+	s.poke()
+	return <-c.fate
+}
+
+// poke wakes an idle scheduler.
+func (s *Sim) poke() {
 	select {
-	case f := <-c.fate: // decided in the same moment
-		return f
+	case s.wake <- struct{}{}:
 	default:
 	}
-	s.unpark(c)
-	if c.mutates {
-		s.late = append(s.late, c)
-	}
-	f := fate{kind: FaultTimeout}
-	s.trace.aside(c, f)
-	s.count(f, c)
-	return f
 }
 
 // unpark is s.mu's.
@@ -147,6 +144,10 @@ func (s *Sim) schedule() {
 			s.idle()
 			continue
 		}
+		if c := s.expired(calls); c != nil {
+			s.decide(c, fate{kind: FaultTimeout})
+			continue
+		}
 		switch n := s.rng.IntN(1000); {
 		case n < s.cfg.Rates.Wait:
 			s.wait(time.Duration(s.rng.Int64N(int64(2 * time.Second))))
@@ -154,13 +155,28 @@ func (s *Sim) schedule() {
 			s.applyLate(s.rng.IntN(len(s.late)))
 		default:
 			c := calls[s.rng.IntN(len(calls))]
-			f := s.fateOf(c)
-			s.mu.Lock()
-			s.unpark(c)
-			s.mu.Unlock()
-			s.settle(c, f)
+			s.decide(c, s.fateOf(c))
 		}
 	}
+}
+
+func (s *Sim) decide(c *call, f fate) {
+	s.mu.Lock()
+	s.unpark(c)
+	s.mu.Unlock()
+	s.settle(c, f)
+}
+
+// expired is the first call whose caller waits no more.
+func (s *Sim) expired(calls []*call) *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range calls {
+		if c.expired {
+			return c
+		}
+	}
+	return nil
 }
 
 // settle lets a call have its fate.
@@ -174,7 +190,7 @@ func (s *Sim) settle(c *call, f fate) {
 		if f.kind == FaultCrashAfter {
 			s.kill(c.p, "after "+c.what)
 		}
-	case f.kind == FaultLate && c.mutates:
+	case (f.kind == FaultLate || f.kind == FaultTimeout) && c.mutates:
 		s.mu.Lock()
 		s.late = append(s.late, c)
 		s.mu.Unlock()

@@ -167,6 +167,16 @@ func (s *Sim) found() error {
 	return err
 }
 
+// epochs are those of the catalog.
+func (s *Sim) epochs() (out []catalog.Topology) {
+	s.cat.View(func(v memory.View) {
+		for t := range v.Topologies() {
+			out = append(out, *t)
+		}
+	})
+	return out
+}
+
 // databaseNow is the database's clock.
 func (s *Sim) databaseNow() time.Time {
 	s.mu.Lock()

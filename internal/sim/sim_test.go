@@ -15,7 +15,7 @@ var (
 	seeds = flag.Int("seeds", 24, "how many seeds to run")
 	from  = flag.Uint64("from", 1, "the first of them")
 	one   = flag.Uint64("seed", 0, "run this seed alone")
-	trace = flag.Bool("trace", false, "print every step")
+	show  = flag.Bool("show", false, "print every step")
 	logs  = flag.Bool("logs", false, "print what the processes log")
 )
 
@@ -40,7 +40,7 @@ func TestSim(t *testing.T) {
 		t.Run(fmt.Sprint(first+i), func(t *testing.T) {
 			t.Parallel()
 			cfg := sim.Default(first + i)
-			if *trace {
+			if *show {
 				cfg.Trace = os.Stdout
 			}
 			if *logs {

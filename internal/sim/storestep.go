@@ -223,7 +223,7 @@ func (d *stepStore) ListUploads(ctx context.Context, prefix string) ([]objstore.
 
 // newStore is the real Store of a process over its steps.
 func newStore(p *process, d objstore.Driver) (*objstore.Store, error) {
-	return objstore.New(&stepStore{Driver: d, p: p}, objstore.Config{
+	return objstore.New(p.sim.cfg.Hooks.requests(p.name, &stepStore{Driver: d, p: p}), objstore.Config{
 		Attempts: 3, PartSize: p.sim.cfg.PartSize, Concurrency: 1, CallTimeout: 10 * time.Second, TotalTimeout: time.Minute,
 		Jitter: p.jitter,
 	})

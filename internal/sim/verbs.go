@@ -315,8 +315,20 @@ func (sc *stepCatalog) ChainRefs(ctx context.Context, c segment.Chain, from segm
 	return step(ctx, sc, verb{"ChainRefs", reads, keyOf(c, from, limit)}, func(ctx context.Context) ([]catalog.Ref, error) { return sc.Catalog.ChainRefs(ctx, c, from, limit) })
 }
 
+func (sc *stepCatalog) RefsAcross(ctx context.Context, c segment.Chain, at segment.Seq, after *catalog.Ref, limit int) ([]catalog.Ref, bool, error) {
+	p, err := step(ctx, sc, verb{"RefsAcross", mutates, keyOf(c, at, after, limit)}, func(ctx context.Context) (two[[]catalog.Ref, bool], error) {
+		a, b, err := sc.Catalog.RefsAcross(ctx, c, at, after, limit)
+		return two[[]catalog.Ref, bool]{a, b}, err
+	})
+	return p.a, p.b, err
+}
+
 func (sc *stepCatalog) Status(ctx context.Context) (catalog.Status, error) {
 	return step(ctx, sc, verb{"Status", reads, keyOf()}, func(ctx context.Context) (catalog.Status, error) { return sc.Catalog.Status(ctx) })
+}
+
+func (sc *stepCatalog) Debts(ctx context.Context) (catalog.Debts, error) {
+	return step(ctx, sc, verb{"Debts", mutates, keyOf()}, func(ctx context.Context) (catalog.Debts, error) { return sc.Catalog.Debts(ctx) })
 }
 
 func (sc *stepCatalog) RefsByKey(ctx context.Context, after *catalog.Ref, limit int) ([]catalog.LiveRef, error) {

@@ -1,0 +1,71 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/strandline/strandline/catalog/memory"
+)
+
+// Plant is a bug that is put into a run on purpose: the run has to notice it by one of
+// the rules named. A simulator that does not is blind there, whatever its seeds say.
+type Plant struct {
+	Name string
+	// Rules are those that may notice it, as findings name them.
+	Rules []string
+	// plant wires it, with a state of its own for each run.
+	plant func(cfg *Config)
+}
+
+// In is the run of cfg with the bug in it.
+func (p Plant) In(cfg Config) Config {
+	p.plant(&cfg)
+	return cfg
+}
+
+// Caught gives the finding that noticed the bug, by a rule that should have.
+func (p Plant) Caught(r *Result) (finding string, ok bool) {
+	for _, f := range r.Findings {
+		if rule, _, _ := strings.Cut(f, ": "); slices.Contains(p.Rules, rule) {
+			return f, true
+		}
+	}
+	return "", false
+}
+
+// Plants are all of them: bugs of the catalog's guards, of processes that misread the
+// catalog, of processes that misread the bucket, and of writers and their disks.
+func Plants() []Plant {
+	return slices.Concat(guardPlants(), catalogPlants(), storePlants(), diskPlants())
+}
+
+// guardPlants are guards that the catalog does not ask; memory.Guard says what goes wrong.
+func guardPlants() []Plant {
+	skip := func(name string, rules []string, guards ...memory.Guard) Plant {
+		return Plant{name, rules, func(cfg *Config) { cfg.skip(guards...) }}
+	}
+	return []Plant{
+		skip("delete without grace", []string{"I4"}, memory.ReadGrace),
+		skip("trim-check without condemned_at", []string{"I4"}, memory.CondemnedAt),
+		skip("reap at the first look", []string{"I4"}, memory.Confirmed),
+		skip("judge without condemn", []string{"03 §8"}, memory.Condemned),
+		skip("commit whatever became of its intent", []string{"I2"}, memory.CommitIntent),
+		skip("commit over refs that changed", []string{"I1", "I2"}, memory.CommitRefs),
+		skip("key re-used after burning", []string{"I2", "referee", "02"}, memory.BurnedKey),
+		skip("condemn what a ref names", []string{"I2"}, memory.Named),
+		skip("marker without version", []string{"I1", "I3", "I5"}, memory.Version),
+		skip("commit without watchers", []string{"I3", "I5"}, memory.Watch),
+		skip("ref retired without its guard", []string{"I1"}, memory.Retire),
+		skip("liveness by first seq", []string{"I1"}, memory.FirstSeq),
+		skip("trim lowers live_from", []string{"I6"}, memory.LiveFrom),
+		skip("absorb whoever published, whatever it continues", []string{"I8"}, memory.Caller, memory.Continues),
+	}
+}
+
+// skip has the catalog not ask guards.
+func (cfg *Config) skip(guards ...memory.Guard) {
+	cfg.Hooks.Skip = map[memory.Guard]bool{}
+	for _, g := range guards {
+		cfg.Hooks.Skip[g] = true
+	}
+}
