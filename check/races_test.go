@@ -2,14 +2,18 @@ package check_test
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/check"
 	"github.com/strandline/strandline/internal/tiertest"
 	"github.com/strandline/strandline/segment"
+	"github.com/strandline/strandline/settle"
 )
 
 // meanwhile runs act once, just before or just after the n-th call of the verbs of a
@@ -55,6 +59,16 @@ func (m *meanwhile) MarkersOf(ctx context.Context, d catalog.Duty, after string,
 	return m.Catalog.MarkersOf(ctx, d, after, limit)
 }
 
+func (m *meanwhile) Marker(ctx context.Context, d catalog.Duty, id string) (catalog.Marker, error) {
+	defer m.around()()
+	return m.Catalog.Marker(ctx, d, id)
+}
+
+func (m *meanwhile) Slots(ctx context.Context, c segment.Chain, from segment.ID, limit int) ([]catalog.SlotRow, error) {
+	defer m.around()()
+	return m.Catalog.Slots(ctx, c, from, limit)
+}
+
 func (m *meanwhile) Plan(ctx context.Context, r catalog.PlanRequest) (catalog.Plan, error) {
 	defer m.around()()
 	return m.Catalog.Plan(ctx, r)
@@ -96,6 +110,45 @@ func TestRaces(t *testing.T) {
 			act:     reap,
 			pending: true,
 		},
+		"gc": {
+			before:  func(x *tiertest.Tier) { x.Settle(1 << 20); x.TrimSlots(); halfDead(x) },
+			act:     func(x *tiertest.Tier) { serve(x, catalog.DutyGC) },
+			pending: true,
+		},
+		"gc and reap": {
+			before:  func(x *tiertest.Tier) { x.Settle(1 << 20); x.TrimSlots(); halfDead(x) },
+			act:     func(x *tiertest.Tier) { serve(x, catalog.DutyGC); reap(x) },
+			pending: true,
+		},
+		"gc of what died": {
+			before: func(x *tiertest.Tier) {
+				x.Settle(1)
+				x.TrimSlots()
+				unwatchedButByGC(x)
+			},
+			act:     func(x *tiertest.Tier) { serve(x, catalog.DutyGC) },
+			pending: true,
+		},
+		"tail-fill": {
+			before:  tails,
+			act:     func(x *tiertest.Tier) { serve(x, catalog.DutyTailFill) },
+			pending: true,
+		},
+		"tail-fill and reap": {
+			before:  tails,
+			act:     func(x *tiertest.Tier) { serve(x, catalog.DutyTailFill); reap(x) },
+			pending: true,
+		},
+		"pack-merge": {
+			before:  packs,
+			act:     func(x *tiertest.Tier) { serve(x, catalog.DutyPackMerge) },
+			pending: true,
+		},
+		"pack-merge and reap": {
+			before:  packs,
+			act:     func(x *tiertest.Tier) { serve(x, catalog.DutyPackMerge); reap(x) },
+			pending: true,
+		},
 		"a new epoch": {act: func(x *tiertest.Tier) {
 			_, err := x.Catalog.EnsureTopology(x.T.Context(), catalog.Topology{
 				Epoch: 2, Shards: 1, Class: segment.ClassStandard, Buckets: []string{"mem"}, Settle: true, State: catalog.TopologyOpen,
@@ -117,7 +170,7 @@ func TestRaces(t *testing.T) {
 						c.before(x)
 					}
 					m := &meanwhile{Catalog: x.Catalog, at: at, after: after, act: func() { c.act(x) }}
-					r, err := check.Fsck(t.Context(), m, x.Classes, check.Config{Page: 2})
+					r, err := check.Fsck(t.Context(), m, x.Classes, check.Config{Page: 2, Deep: at%2 == 0})
 					if err != nil {
 						t.Fatalf("at look %d: %v", at, err)
 					}
@@ -126,8 +179,8 @@ func TestRaces(t *testing.T) {
 							t.Fatalf("at look %d: %+v", at, g)
 						}
 					}
-					if r.DamageTotal > 0 {
-						t.Fatalf("at look %d: %+v", at, r.Damage)
+					if r.DamageTotal > 0 || r.RottenTotal > 0 {
+						t.Fatalf("at look %d: %+v %+v", at, r.Damage, r.Rotten)
 					}
 					hit = hit || m.done
 				}
@@ -140,6 +193,86 @@ func TestRaces(t *testing.T) {
 			}
 		})
 	}
+}
+
+// mover settles into objects and packs as x.Settle does, and merges two packs.
+func mover(x *tiertest.Tier) *settle.Settler {
+	x.T.Helper()
+	s, err := settle.New(settle.Deps{
+		Catalog: x.Catalog, Classes: x.Classes, Clock: x.Clock.Now, Logger: slog.New(slog.DiscardHandler),
+		NewNonce: uuid.NewString, NewUUID: uuid.New,
+	}, settle.Config{SettleAge: -1, SettleBytes: -1, StreamObjectMin: 1 << 20, PackFan: 2, SpoolDir: x.T.TempDir()})
+	if err != nil {
+		x.T.Fatal(err)
+	}
+	return s
+}
+
+// serve runs every marker of a duty of the mover.
+func serve(x *tiertest.Tier, d catalog.Duty) {
+	x.T.Helper()
+	ms, err := x.Catalog.MarkersOf(x.T.Context(), d, "", 100)
+	if err != nil || len(ms) == 0 {
+		x.T.Fatalf("%d markers of %s, %v", len(ms), d, err)
+	}
+	for _, m := range ms {
+		r, err := mover(x).RunMarker(x.T.Context(), m, "test")
+		if err != nil || len(r.Failures) > 0 || r.Outputs == 0 && r.Idle != settle.IdleDead {
+			x.T.Fatalf("%s: %+v, %v", d, r, err)
+		}
+	}
+}
+
+// halfDead has half of the pack's streams deleted, and a gc that is owed.
+func halfDead(x *tiertest.Tier) {
+	x.T.Helper()
+	for _, name := range names[:3] {
+		deleteStream(x, name)
+	}
+	arm(x, x.Keys(segment.KeyPack)[0])
+}
+
+func arm(x *tiertest.Tier, key string) {
+	x.T.Helper()
+	if err := x.Catalog.Arm(x.T.Context(), catalog.DutyGC, key, segment.ClassStandard, 0); err != nil {
+		x.T.Fatal(err)
+	}
+}
+
+// unwatchedButByGC has an object that only a gc watches.
+func unwatchedButByGC(x *tiertest.Tier) {
+	x.T.Helper()
+	key := segment.StreamKey("a", 1, 1, 0)
+	deleteStream(x, "a")
+	arm(x, key)
+	m, err := x.Catalog.Marker(x.T.Context(), catalog.DutyReapCheck, key)
+	if err == nil {
+		err = x.Catalog.Resolve(x.T.Context(), m.MarkerRef)
+	}
+	if err != nil {
+		x.T.Fatal(err)
+	}
+}
+
+// tails has a second object behind each stream's first.
+func tails(x *tiertest.Tier) {
+	x.T.Helper()
+	x.Settle(1)
+	x.Slot(tiertest.Write{Stream: "a", Rows: 6, Size: 50}, tiertest.Write{Stream: "z z", Rows: 6, Size: 50})
+	x.Settle(1)
+	x.TrimSlots()
+}
+
+// packs has two packs of one generation.
+func packs(x *tiertest.Tier) {
+	x.T.Helper()
+	for range 2 {
+		x.Slot(tiertest.Write{Stream: "a", Rows: 6, Size: 50}, tiertest.Write{Stream: "z z", Rows: 6, Size: 50})
+		if r, err := mover(x).RunOnce(x.T.Context(), x.Chain, "test"); err != nil || len(r.Failures) > 0 {
+			x.T.Fatalf("%+v %v", r, err)
+		}
+	}
+	x.TrimSlots()
 }
 
 func deleteStream(x *tiertest.Tier, name string) {
