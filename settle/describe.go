@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -51,16 +53,21 @@ func (m *mover) describe(ctx context.Context, a *announced, d *durable, mem *mem
 	return catalog.Run{Expect: r.refs[:c.refs], New: a.ref(r, chunks, &has)}, nil
 }
 
-// chunksOf are the chunks of an object with rows of a stream from first to last.
+// chunksOf are the chunks of an object with rows of a stream from first to last. The
+// table is in order of stream, epoch and rows, which a footer's decoder holds: a pack may
+// have as many chunks as there are streams, and each of its members asks.
 func chunksOf(f *segment.Footer, of *catalog.Ref, first, last segment.Seq) []segment.Chunk {
-	var out []segment.Chunk
-	for i := range f.Chunks {
-		c := &f.Chunks[i]
-		if c.Stream == of.Stream && c.Epoch == of.Epoch && c.Last >= first && c.First <= last {
-			out = append(out, *c)
+	i, _ := slices.BinarySearchFunc(f.Chunks, segment.Pos{Epoch: of.Epoch, Seq: first}, func(c segment.Chunk, from segment.Pos) int {
+		if o := strings.Compare(c.Stream, of.Stream); o != 0 {
+			return o
 		}
+		return segment.Pos{Epoch: c.Epoch, Seq: c.Last}.Compare(from)
+	})
+	n := i
+	for n < len(f.Chunks) && f.Chunks[n].Stream == of.Stream && f.Chunks[n].Epoch == of.Epoch && f.Chunks[n].First <= last {
+		n++
 	}
-	return out
+	return slices.Clone(f.Chunks[i:n])
 }
 
 // covered is the part of the run up to a row at end, or before it. An end inside a
