@@ -133,6 +133,19 @@ func TestGCOfADeadObjectArmsItsReapCheck(t *testing.T) {
 	}
 }
 
+// A trim that takes all of it meanwhile leaves nothing to resolve for: the run says so.
+func TestRunWhoseRowsAreAllTrimmed(t *testing.T) {
+	x := smallParts(t)
+	sc := scenes()[0]
+	sc.build(x)
+	w, trimmed := stall("CommitRewrite", false, func() { x.remove("s") })
+	rep, err := x.through(w).RunMarker(t.Context(), x.taken(sc.duty), "settler-1")
+	if err != nil || !*trimmed || rep.Idle != IdleTrimmed || rep.Outputs != 0 || len(x.debts()) != 0 {
+		t.Fatalf("trimmed %t, report %+v, error %v, markers %+v", *trimmed, rep, err, x.debts())
+	}
+	x.buries()
+}
+
 func TestExplainChangesNothing(t *testing.T) {
 	for _, sc := range scenes() {
 		t.Run(sc.name, func(t *testing.T) {
@@ -174,6 +187,7 @@ func TestSweepRewrites(t *testing.T) {
 				x.strays(w)
 				x.convergeDebts()
 				sc.then(t, x)
+				x.buries()
 			})
 		})
 	}
@@ -195,6 +209,7 @@ func TestTwoSettlersAtOneMarker(t *testing.T) {
 					}
 					x.convergeDebts()
 					sc.then(t, x)
+					x.buries()
 				})
 			}
 		}

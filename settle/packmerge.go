@@ -16,8 +16,8 @@ import (
 //	generation 0   | 1-4 | 5-8 | 9-12 | … | 29-32 |      ranges of slots
 //	generation 1   | 1-32                          |  +  obj/… of a grown stream
 
-// maxWiden bounds how far a window grows beyond stuck packs.
-const maxWiden = 8
+// maxWiden bounds how far a window grows beyond stuck packs: its refs are in memory.
+const maxWiden = 3
 
 // owedMerge reads the earliest packs of a generation. A member that keeps failing keeps
 // its packs the earliest: with each attempt the window reaches further, so that they

@@ -67,8 +67,31 @@ func TestRewritesCopyWithinTheStore(t *testing.T) {
 			if got := n.Requests[objstore.OpCopyPart]; got > c.copies {
 				t.Errorf("%d copies, at most %d wanted", got, c.copies)
 			}
+			if got := n.Requests[objstore.OpHead]; got != 0 {
+				t.Errorf("%d HEADs, though every source's footer was read", got)
+			}
 			x.costs(t, n, cost{sources: c.sources, outputs: 1})
 		})
+	}
+}
+
+// What is copied in one request stands in a row in its source: a pack's chunks with a
+// dead one between them do not.
+func TestCopiedRunsAreContiguous(t *testing.T) {
+	x := newTier(t)
+	var ws []write
+	for _, stream := range []string{"a", "b", "c"} {
+		ws = append(ws, write{stream: stream, rows: 96, size: 64 << 10, noise: true})
+	}
+	x.slot(ws...)
+	cfg := Config{SettleAge: -1, StreamObjectMin: 32 << 20}
+	x.settle(x.settler(cfg))
+	x.remove("b")
+	must(t, x.db.Arm(t.Context(), catalog.DutyGC, x.keyOf("a"), segment.ClassStandard, 0))
+	rep, err := x.settler(cfg).RunMarker(t.Context(), x.taken(catalog.DutyGC), "settler-1")
+	must(t, err)
+	if rep.ServerSide != rep.StoredBytes-rep.Through || rep.ServerSide < 12<<20 || rep.Requests.Requests[objstore.OpCopyPart] != 2 {
+		t.Errorf("report %+v", rep)
 	}
 }
 

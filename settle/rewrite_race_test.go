@@ -43,14 +43,28 @@ func TestK7TrimsAgainstRewrites(t *testing.T) {
 					x.walk("s")
 					x.convergeDebts()
 					x.holdsNothingDead(t)
+					x.buries()
+					x.holdsNothingOf(t, name)
 				})
 			}
 		}
 	}
 }
 
-// holdsNothingDead: no ref is dead once the walk has come by, and no ref that lives has
-// another first row than its object holds at or above live_from.
+// holdsNothingOf: zero bytes of a stream that was deleted stand in settled objects.
+func (x *tier) holdsNothingOf(t *testing.T, trim string) {
+	t.Helper()
+	if trim != "rm" {
+		return
+	}
+	for _, key := range x.objects("") {
+		if k, err := segment.ParseKey(key); err != nil || k.Kind == segment.KeyStream && k.Stream == "s" {
+			t.Errorf("%s stands, error %v", key, err)
+		}
+	}
+}
+
+// holdsNothingDead: no ref is dead once the walk has come by.
 func (x *tier) holdsNothingDead(t *testing.T) {
 	t.Helper()
 	for _, r := range x.refs() {
@@ -98,6 +112,7 @@ func TestGCAgainstTailFill(t *testing.T) {
 							t.Errorf("%s stays named", r.Key)
 						}
 					}
+					x.buries()
 				})
 			}
 		}

@@ -115,6 +115,13 @@ func gcDone(t *testing.T, x *tier) {
 			t.Errorf("ref %s of %q still names %s", r.FirstPos(), r.Stream, r.Key)
 		}
 	}
+	f, _, err := readTail(t.Context(), x.store, refs[0].Key)
+	must(t, err)
+	for _, c := range f.Chunks {
+		if c.Stream == "dead" || c.Stream == "s" && c.First < x.liveFrom("s") {
+			t.Errorf("dead rows of %q from seq %d on were copied", c.Stream, c.First)
+		}
+	}
 }
 
 // trim raises a stream's live_from, and walks.
