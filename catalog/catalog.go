@@ -418,7 +418,12 @@ type Reader interface {
 	// slots that are gone: retention's ends, several slots to a row.
 	Slots(ctx context.Context, c segment.Chain, from segment.ID, limit int) ([]SlotRow, error)
 	// ChainRefs returns refs of a chain whose Last >= from, by Last, for shard scans.
+	// In the order of their ends: what else holds rows up to the last one's end, and ends
+	// behind it, RefsAcross tells.
 	ChainRefs(ctx context.Context, c segment.Chain, from segment.Seq, limit int) ([]Ref, error)
+	// RefsAcross pages a chain's refs with First <= at < Last by (last, stream), one of a
+	// stream at most; after is the last one seen, nil to begin.
+	RefsAcross(ctx context.Context, c segment.Chain, at segment.Seq, after *Ref, limit int) (refs []Ref, more bool, err error)
 }
 
 // Status is the counts of the deployment.

@@ -70,6 +70,8 @@ func Run(t *testing.T, open Open) {
 		{"WatermarkClosed", testWatermarkClosed},
 		{"DeadRefs", testDeadRefs},
 		{"StraddlingPages", testStraddlingPages},
+		{"RefsAcross", testRefsAcross},
+		{"StraddlingLong", testStraddlingLong},
 		{"SlotRows", testSlotRows},
 		{"LatePolicy", testLatePolicy},
 		{"TrimStream", testTrimStream},

@@ -280,6 +280,13 @@ func (w *twin) Status(ctx context.Context) (catalog.Status, error) {
 	return call(w, "Status", func(cat catalog.Catalog) (catalog.Status, error) { return cat.Status(ctx) })
 }
 
+func (w *twin) RefsAcross(ctx context.Context, c segment.Chain, at segment.Seq, after *catalog.Ref, limit int) ([]catalog.Ref, bool, error) {
+	p, err := call(w, "RefsAcross", func(cat catalog.Catalog) (pair[[]catalog.Ref, bool], error) {
+		return pairOf(cat.RefsAcross(ctx, c, at, after, limit))
+	})
+	return p.A, p.B, err
+}
+
 func (w *twin) Debts(ctx context.Context) (catalog.Debts, error) {
 	return call(w, "Debts", func(cat catalog.Catalog) (catalog.Debts, error) { return cat.Debts(ctx) })
 }

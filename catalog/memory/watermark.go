@@ -65,19 +65,7 @@ func (c *Catalog) StraddlingRefs(ctx context.Context, ch segment.Chain, after *c
 		if err != nil || row.WatermarkSeq == 0 {
 			return err
 		}
-		from := lastKey{Chain: ch, last: row.WatermarkSeq + 1}
-		if after != nil && after.Last > row.WatermarkSeq {
-			from = lastKey{ch, after.Last, after.StreamID + 1}
-		}
-		for r := range t.chainRefsFrom(from) {
-			if r.First > row.WatermarkSeq || !r.Kind.Settled() {
-				continue
-			}
-			if more = len(refs) == page(limit); more {
-				break
-			}
-			refs = append(refs, *r)
-		}
+		refs, more = t.across(ch, row.WatermarkSeq, after, page(limit), true)
 		return nil
 	})
 	if err != nil {
@@ -92,4 +80,34 @@ func (t *tx) given(verb string, c segment.Chain) (catalog.ChainRow, error) {
 		return catalog.ChainRow{}, err
 	}
 	return t.row(c)
+}
+
+// RefsAcross is a page of the refs that hold rows on both sides of a seq's end.
+func (c *Catalog) RefsAcross(ctx context.Context, ch segment.Chain, at segment.Seq, after *catalog.Ref, limit int) (refs []catalog.Ref, more bool, err error) {
+	err = c.read(ctx, "RefsAcross", func(t *tx) error {
+		refs, more = t.across(ch, at, after, page(limit), false)
+		return nil
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return refs, more, nil
+}
+
+// across are refs with First <= at < Last, by (last, stream), after the one given.
+func (t *tx) across(ch segment.Chain, at segment.Seq, after *catalog.Ref, n int, settled bool) (refs []catalog.Ref, more bool) {
+	from := lastKey{Chain: ch, last: at + 1}
+	if after != nil && after.Last > at {
+		from = lastKey{ch, after.Last, after.StreamID + 1}
+	}
+	for r := range t.chainRefsFrom(from) {
+		if r.First > at || settled && !r.Kind.Settled() {
+			continue
+		}
+		if more = len(refs) == n; more {
+			break
+		}
+		refs = append(refs, *r)
+	}
+	return refs, more
 }

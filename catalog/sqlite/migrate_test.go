@@ -62,7 +62,7 @@ INSERT INTO chain VALUES (1, 0, zeroblob(16), '', 0, 0, 0, 1, zeroblob(16), 0, 1
 	}
 }
 
-// TestMigrateFrom2: packs that stood before their index are found by it.
+// TestMigrateFrom2: packs, and long refs, that stood before their indexes are found by them.
 func TestMigrateFrom2(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "catalog.db")
@@ -71,12 +71,12 @@ func TestMigrateFrom2(t *testing.T) {
 		t.Fatal(err)
 	}
 	const rows = `INSERT INTO topology VALUES (1, 1, 'express', '["b"]', 1, 'open', '{}');
-INSERT INTO chain VALUES (1, 0, zeroblob(16), '', 0, 0, 0, 4, zeroblob(16), 0, 7, 1, 1, 0, 1, 0, 0, '[]', 0, 0, 1);
-INSERT INTO stream VALUES (1, 'a', 0, 0, 1, 6, 0, 0, 0, '');
+INSERT INTO chain VALUES (1, 0, zeroblob(16), '', 0, 0, 0, 4, zeroblob(16), 0, 9007, 1, 1, 0, 1, 0, 0, '[]', 0, 0, 1);
+INSERT INTO stream VALUES (1, 'a', 0, 0, 1, 9006, 0, 0, 0, '');
 INSERT INTO object VALUES (1, 'pack/00000001.00000000/0000000000000001-0000000000000002', 'pack', 'standard', 0, 0);
 INSERT INTO object VALUES (2, 'pack/00000001.00000000/0000000000000003-0000000000000003', 'pack', 'standard', 0, 1);
 INSERT INTO ref VALUES (1, 1, 1, 4, 0, 0, 0, 1, 1, 0, 50, 100, 1, 0, 0, 4, 0, 100, 0, 0);
-INSERT INTO ref VALUES (1, 1, 5, 6, 0, 1, 4, 2, 1, 0, 50, 100, 1, 0, 0, 2, 0, 100, 0, 0);`
+INSERT INTO ref VALUES (1, 1, 5, 9006, 0, 1, 4, 2, 1, 0, 50, 100, 1, 0, 0, 2, 0, 100, 0, 0);`
 	if _, err := raw.ExecContext(ctx, schema1+schema2+rows+"PRAGMA user_version = 2;"); err != nil {
 		t.Fatal(err)
 	}
@@ -90,6 +90,10 @@ INSERT INTO ref VALUES (1, 1, 5, 6, 0, 1, 4, 2, 1, 0, 50, 100, 1, 0, 0, 2, 0, 10
 		if err != nil || len(w.Packs) != 1 || w.Packs[0] != key || len(w.Refs) != 1 || w.Refs[0].Key != key {
 			t.Fatalf("generation %d: %+v, %v", generation, w, err)
 		}
+	}
+	across, _, err := d.RefsAcross(ctx, segment.Chain{Epoch: 1}, 4711, nil, 0)
+	if err != nil || len(across) != 1 || across[0].Last != 9006 {
+		t.Fatalf("%+v, %v", across, err)
 	}
 	if tops, err := d.Topologies(ctx); err != nil || len(tops) != 1 || !tops[0].Retention.Keeps() {
 		t.Fatalf("%+v, %v", tops, err)

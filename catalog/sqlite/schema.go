@@ -2,7 +2,7 @@ package sqlite
 
 // migrations only go forward; the index of one, plus one, is the user_version that
 // it leads to. Standing ones are never edited.
-var migrations = [...]string{schema1, schema2, schema3}
+var migrations = [...]string{schema1, schema2, schema3, schema4}
 
 const schemaVersion = len(migrations)
 
@@ -105,4 +105,11 @@ ALTER TABLE topology ADD COLUMN retention TEXT NOT NULL DEFAULT '{}';
 // counts and takes, however many packs of other generations stand.
 const schema3 = `
 CREATE INDEX object_pack ON object (generation, key) WHERE kind = 'pack';
+`
+
+// Long refs by the number of hex digits of their length: those across a seq are found
+// digit by digit (across.go), however many refs lie behind it. Most refs are short, and
+// not in it.
+const schema4 = `
+CREATE INDEX ref_long ON ref (epoch, shard, length(printf('%x', last - first)), last) WHERE last - first >= 4096;
 `

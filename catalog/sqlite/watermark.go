@@ -57,27 +57,26 @@ func (d *DB) DeadRefs(ctx context.Context, c segment.Chain, limit int) (refs []c
 	return refs, more, nil
 }
 
-// StraddlingRefs is a page of the settled refs that the watermark cuts in two. The
-// index of refs by their chain's rows holds all that is compared, so refs that lie
-// above the watermark cost an index entry each, not a row.
+// StraddlingRefs is a page of the settled refs that the watermark cuts in two.
 func (d *DB) StraddlingRefs(ctx context.Context, c segment.Chain, after *catalog.Ref, limit int) (refs []catalog.Ref, more bool, err error) {
-	const q = "SELECT " + refCols + ` FROM (SELECT x.stream, x.epoch, x.first FROM ref x
- WHERE x.epoch = ? AND x.shard = ? AND (x.last, x.stream) > (?, ?) AND x.first <= ?
- AND EXISTS (SELECT 1 FROM ref y JOIN object k ON k.id = y.object WHERE y.stream = x.stream AND y.epoch = x.epoch AND y.first = x.first AND k.kind IN ('stream', 'pack'))
- ORDER BY x.last, x.stream LIMIT ?) z
- CROSS JOIN ref r ON r.stream = z.stream AND r.epoch = z.epoch AND r.first = z.first` + refJoins + " ORDER BY r.last, r.stream"
 	err = d.read(ctx, "StraddlingRefs", func(t *tx) error {
 		row, err := t.given("StraddlingRefs", c)
 		if err != nil || row.WatermarkSeq == 0 {
 			return err
 		}
-		from, stream := row.WatermarkSeq, int64(1)<<62 // ids of streams are far below
-		if after != nil && after.Last > from {
-			from, stream = after.Last, after.StreamID
-		}
-		n := page(limit)
-		live, err := t.refs(q, c.Epoch, c.Shard, int64(from), stream, int64(row.WatermarkSeq), n+1)
-		refs, more = pageOf(live, n)
+		refs, more, err = t.across(cut{Chain: c, at: row.WatermarkSeq, settled: true}, after, page(limit))
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return refs, more, nil
+}
+
+// RefsAcross is a page of the refs that hold rows on both sides of a seq's end.
+func (d *DB) RefsAcross(ctx context.Context, c segment.Chain, at segment.Seq, after *catalog.Ref, limit int) (refs []catalog.Ref, more bool, err error) {
+	err = d.read(ctx, "RefsAcross", func(t *tx) (err error) {
+		refs, more, err = t.across(cut{Chain: c, at: at}, after, page(limit))
 		return err
 	})
 	if err != nil {
