@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/strandline/strandline/check"
+	"github.com/strandline/strandline/internal/httpapi"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -88,4 +89,21 @@ func explainKey(ctx context.Context, x *check.Explainer, key string) (*check.Exp
 func isKey(s string) bool {
 	_, err := segment.ParseKey(s)
 	return err == nil
+}
+
+// answer is explain over HTTP.
+func (t *tier) answer(ctx context.Context, q httpapi.Question) (any, error) {
+	args := []string{q.Key}
+	if q.Stream != "" {
+		args = []string{q.Stream, q.Pos}
+	}
+	e, err := explain(ctx, t, args, q.Read)
+	var wrong *exitError
+	if errors.As(err, &wrong) && wrong.code == exitUsage {
+		err = httpapi.Refused(err)
+	}
+	if err != nil {
+		return nil, err // not a typed nil
+	}
+	return e, nil
 }

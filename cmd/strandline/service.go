@@ -97,7 +97,8 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 			}
 			return st, err
 		},
-		Served: func() any { return shardsOf(w) },
+		Served:  func() any { return shardsOf(w) },
+		Explain: s.tier.answer,
 	})})
 	return nil
 }

@@ -172,7 +172,7 @@ func TestCodes(t *testing.T) {
 		"epoch-over": 503, "sequence": 409, "no-such-consumer": 404, "too-many-consumers": 409, "forked": 409,
 		"invalid-name": 400, "invalid-request": 400, "too-large": 413, "not-owner": 421, "backpressure": 503, "fenced": 503,
 		"lease-lost": 503, "closing": 503, "poisoned": 503, "halted": 503, "chain-closed": 503, "rolled-back": 503, "disk-full": 507,
-		"trimmed": 410, "deleted": 410, "lost": 500, "corrupt": 500, "no-such-stream": 404, "beyond-tip": 409,
+		"trimmed": 410, "deleted": 410, "lost": 500, "corrupt": 500, "no-such-stream": 404, "nothing-to-explain": 404, "beyond-tip": 409,
 		"catalog-unavailable": 503, "store-denied": 500, "store-unavailable": 503, "timeout": 503, "cancelled": 503,
 	}
 	seen := map[string]bool{}

@@ -9,6 +9,7 @@
 //	pull.go        POST /v1/shards/{shard}/consumers/{name}/pull
 //	shardrows.go   a shard's rows: local first, then the bucket
 //	position.go    from, after, to: seqs and tokens
+//	explain.go     GET /v1/explain: why an object stands or is dead, where a row lives
 //	problem.go     errors on the wire
 //	server.go      routes, limits, health, who serves what
 //

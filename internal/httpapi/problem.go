@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/check"
 	"github.com/strandline/strandline/coldload"
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/localtier/wal"
@@ -69,6 +70,7 @@ var kinds = []struct {
 	{coldload.ErrCorrupt, http.StatusInternalServerError, "corrupt"},
 	{segment.ErrCorrupt, http.StatusInternalServerError, "corrupt"},
 	{catalog.ErrCorrupt, http.StatusInternalServerError, "corrupt"},
+	{check.ErrNothing, http.StatusNotFound, "nothing-to-explain"},
 	{catalog.ErrNotFound, http.StatusNotFound, "no-such-stream"},
 	{catalog.ErrBeyondTip, http.StatusConflict, "beyond-tip"},
 	{catalog.ErrUnavailable, http.StatusServiceUnavailable, "catalog-unavailable"},

@@ -73,7 +73,9 @@ type Deps struct {
 	// no request. Served may be nil.
 	Status func(ctx context.Context) (any, error)
 	Served func() any
-	Logger *slog.Logger
+	// Explain answers questions about keys and rows; nil: there is no such route.
+	Explain func(ctx context.Context, q Question) (any, error)
+	Logger  *slog.Logger
 }
 
 type server struct {
@@ -106,6 +108,10 @@ func Handler(d Deps) http.Handler {
 	mux.HandleFunc("/v1/flush", only("POST"))
 	mux.Handle("GET /v1/status", s.admit(s.status))
 	mux.HandleFunc("/v1/status", only("GET, HEAD"))
+	if s.Explain != nil {
+		mux.Handle("GET /v1/explain", s.admit(s.explain))
+		mux.HandleFunc("/v1/explain", only("GET, HEAD"))
+	}
 	// Probes are answered under any load: a busy process is not a dead one.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, map[string]string{"status": "alive"})
