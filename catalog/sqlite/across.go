@@ -33,7 +33,7 @@ func (t *tx) across(c cut, after *catalog.Ref, n int) (refs []catalog.Ref, more 
 	const inner = ` AND (x.last, x.stream) > (?3, ?4) AND x.last <= ?5 AND x.first <= ?6
  AND (?7 = 0 OR EXISTS (SELECT 1 FROM ref y JOIN object k ON k.id = y.object WHERE y.stream = x.stream AND y.epoch = x.epoch AND y.first = x.first AND k.kind IN ('stream', 'pack')))
  ORDER BY x.last, x.stream LIMIT ?8) z
- CROSS JOIN ref r ON r.stream = z.stream AND r.epoch = z.epoch AND r.first = z.first` + refJoins + " ORDER BY r.last, r.stream"
+ CROSS JOIN ref r ON r.stream = z.stream AND r.epoch = z.epoch AND r.first = z.first` + refJoins
 	const (
 		short = "SELECT " + refCols + " FROM (SELECT x.stream, x.epoch, x.first FROM ref x WHERE x.epoch = ?1 AND x.shard = ?2 AND x.last - x.first < 4096" + inner
 		long  = "SELECT " + refCols + " FROM (SELECT x.stream, x.epoch, x.first FROM ref x WHERE x.epoch = ?1 AND x.shard = ?2 AND x.last - x.first >= 4096 AND length(printf('%x', x.last - x.first)) = ?9" + inner

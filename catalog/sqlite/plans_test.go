@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -76,6 +77,45 @@ func mayScan(q string) bool {
 		}
 	}
 	return false
+}
+
+// TestIndexesServe: the queries whose indexes were made for them use these, and read what
+// they order in its order. Without the index another one serves, and costs what stands.
+func TestIndexesServe(t *testing.T) {
+	ctx := context.Background()
+	d := openAt(t, filepath.Join(t.TempDir(), "catalog.db"), nil)
+	prepareChain(t, d)
+	absorbN(t, d, 1, 1)
+	if _, err := d.PackWindow(ctx, testChain, 0, 8); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.RefsAcross(ctx, testChain, 1, nil, 8); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"o.generation = ?": "object_pack (generation=? AND key>? AND key<?)",
+		"length(printf":    "ref_long (epoch=? AND shard=? AND <expr>=? AND (last,stream)>(?,?) AND last<?)",
+		"< 4096":           "ref_chain (epoch=? AND shard=? AND (last,stream)>(?,?) AND last<?)",
+	}
+	for range d.opt.Readers {
+		c := <-d.readers
+		defer func() { d.readers <- c }()
+		for q := range c.stmts {
+			for part, index := range want {
+				if !strings.Contains(q, part) {
+					continue
+				}
+				steps := strings.Join(explain(t, c, q), "\n")
+				if !strings.Contains(steps, index) {
+					t.Errorf("%s\n%s\nwant %s", q, steps, index)
+				}
+				delete(want, part)
+			}
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no statement has %v: this check checks nothing", want)
+	}
 }
 
 func TestPlansAreChecked(t *testing.T) {
