@@ -28,6 +28,7 @@ type Shards interface {
 	Chain(ctx context.Context, c segment.Chain) (catalog.ChainRow, error)
 	Slots(ctx context.Context, c segment.Chain, from segment.ID, limit int) ([]catalog.SlotRow, error)
 	ChainRefs(ctx context.Context, c segment.Chain, from segment.Seq, limit int) ([]catalog.Ref, error)
+	RefsAcross(ctx context.Context, c segment.Chain, at segment.Seq, after *catalog.Ref, limit int) (refs []catalog.Ref, more bool, err error)
 	Stream(ctx context.Context, name string) (catalog.Stream, error)
 	Streams(ctx context.Context, after string, limit int) ([]catalog.Stream, error)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -81,32 +82,20 @@ func (sc *scan) class(ctx context.Context) (segment.Class, error) {
 }
 
 // refStretch gathers refs that hold rows from next up to border. The catalog pages
-// them by their last row, but a merge needs them by their first: so a pass sees all refs of the
-// chain from next on, and keeps those that begin first, at most Config.ScanRefs.
-// The stretch ends before the first that was not kept. Refs that begin at or below
-// next are always kept: at most one for each stream.
+// them by their last row, but a merge needs them by their first. So a pass reads those
+// that end first, some Config.ScanRefs, and then those that lie across the end of the
+// last of them: together that is all there is up to there, and no pass goes on to the tip. It
+// keeps those that begin first, and the stretch ends before the first that was not kept.
+// Refs that begin at or below next are always kept: at most one for each stream.
 func (sc *scan) refStretch(ctx context.Context, border segment.Seq) (stretch, error) {
 	st := stretch{end: border}
 	kept := byFirst{}
-	for from := sc.next; ; {
-		page, err := sc.reader.catalog.ChainRefs(ctx, sc.chain, from, sc.reader.cfg.PlanRefs)
-		if err != nil {
-			return st, fmt.Errorf("scan chain %s: %w", sc.chain, err)
-		}
-		for i := range page {
-			if page[i].First > st.end {
-				continue
-			}
-			heap.Push(&kept, page[i])
-			if len(kept) > sc.reader.cfg.ScanRefs && kept[0].First > sc.next {
-				st.end = kept[0].First - 1
-				heap.Pop(&kept)
-			}
-		}
-		if len(page) < sc.reader.cfg.PlanRefs {
-			break
-		}
-		from = page[len(page)-1].Last + 1 // no two refs of a chain end at one row
+	more, at, err := sc.ending(ctx, &st, &kept)
+	if err == nil && more {
+		err = sc.across(ctx, at, &st, &kept)
+	}
+	if err != nil {
+		return st, fmt.Errorf("scan chain %s: %w", sc.chain, err)
 	}
 	for i := range kept {
 		r := &kept[i]
@@ -119,8 +108,59 @@ func (sc *scan) refStretch(ctx context.Context, border segment.Seq) (stretch, er
 		}
 		st.end = min(st.end, r.First-1)
 	}
-	st.refs = kept
+	st.refs = slices.DeleteFunc(kept, func(r catalog.Ref) bool { return r.First > st.end })
 	return st, nil
+}
+
+// ending keeps the refs that end first. more: the pass stopped at a row behind which
+// others end.
+func (sc *scan) ending(ctx context.Context, st *stretch, kept *byFirst) (more bool, at segment.Seq, err error) {
+	for from := sc.next; ; {
+		page, err := sc.reader.catalog.ChainRefs(ctx, sc.chain, from, sc.reader.cfg.PlanRefs)
+		if err != nil {
+			return false, 0, err
+		}
+		sc.keep(st, kept, page)
+		if len(page) < sc.reader.cfg.PlanRefs {
+			return false, 0, nil
+		}
+		at = page[len(page)-1].Last
+		if at >= st.end || len(*kept) >= sc.reader.cfg.ScanRefs {
+			st.end = min(st.end, at)
+			return true, at, nil
+		}
+		from = at + 1 // no two refs of a chain end at one row
+	}
+}
+
+// across keeps the refs that begin at or before a row and end behind it.
+func (sc *scan) across(ctx context.Context, at segment.Seq, st *stretch, kept *byFirst) error {
+	var after *catalog.Ref
+	for {
+		page, more, err := sc.reader.catalog.RefsAcross(ctx, sc.chain, at, after, sc.reader.cfg.PlanRefs)
+		if err != nil {
+			return err
+		}
+		sc.keep(st, kept, page)
+		if !more || len(page) == 0 {
+			return nil
+		}
+		after = &page[len(page)-1]
+	}
+}
+
+// keep takes what begins within the stretch, and shortens it where that is too much.
+func (sc *scan) keep(st *stretch, kept *byFirst, page []catalog.Ref) {
+	for i := range page {
+		if page[i].First > st.end {
+			continue
+		}
+		heap.Push(kept, page[i])
+		if len(*kept) > sc.reader.cfg.ScanRefs && (*kept)[0].First > sc.next {
+			st.end = (*kept)[0].First - 1
+			heap.Pop(kept)
+		}
+	}
 }
 
 // byFirst is a heap with the ref that begins last on top.

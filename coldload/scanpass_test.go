@@ -1,0 +1,68 @@
+package coldload_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/coldload"
+	"github.com/strandline/strandline/internal/tiertest"
+	"github.com/strandline/strandline/segment"
+)
+
+// counted counts the refs that a scan reads.
+type counted struct {
+	coldload.Catalog
+	refs int
+}
+
+func (c *counted) ChainRefs(ctx context.Context, ch segment.Chain, from segment.Seq, limit int) ([]catalog.Ref, error) {
+	refs, err := c.Catalog.ChainRefs(ctx, ch, from, limit)
+	c.refs += len(refs)
+	return refs, err
+}
+
+func (c *counted) RefsAcross(ctx context.Context, ch segment.Chain, at segment.Seq, after *catalog.Ref, limit int) ([]catalog.Ref, bool, error) {
+	refs, more, err := c.Catalog.RefsAcross(ctx, ch, at, after, limit)
+	c.refs += len(refs)
+	return refs, more, err
+}
+
+// TestScanReadsRefsOnce: a scan of a chain's refs costs what the chain has, not its square.
+// Every batch leaves a pack, and one stream in ten an object over all of them.
+func TestScanReadsRefsOnce(t *testing.T) {
+	const batches, streams = 40, 20
+	x := tiertest.New(t, nil)
+	for range batches {
+		var ws []tiertest.Write
+		for s := range streams {
+			ws = append(ws, tiertest.Write{Stream: fmt.Sprintf("s%02d", s), Rows: 2, Size: 30})
+		}
+		x.Slot(ws...)
+		x.Settle(1 << 20)
+	}
+	for range 3 { // and a last one of long refs
+		x.Slot(tiertest.Write{Stream: "s00", Rows: 1, Size: 30}, tiertest.Write{Stream: "s01", Rows: 1, Size: 30})
+	}
+	x.Settle(1)
+	x.TrimSlots()
+	all, err := x.Catalog.ChainRefs(t.Context(), x.Chain, 0, 0)
+	if err != nil || len(all) < batches*streams {
+		t.Fatal(len(all), err)
+	}
+	c := &counted{Catalog: x.Catalog}
+	r, err := coldload.New(c, x.Classes, coldload.Config{Clock: x.Clock.Now, PlanRefs: 32, ScanRefs: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := scanAll(t.Context(), r, x, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScan(t, got, chainRows(x, 0, nil))
+	if c.refs > 4*len(all) {
+		t.Errorf("%d refs were read for the %d that there are", c.refs, len(all))
+	}
+	t.Logf("%d refs read, %d there are", c.refs, len(all))
+}
