@@ -4,18 +4,38 @@
 //	stamp.go      which bucket, which catalog (03 §0), at the start of every process
 //	epoch.go      an epoch's record in every bucket of its class
 //	order.go      and which bucket of a set decides
-//	fsck.go       the walk: listing, refs, markers and intents merged by key
+//
+//	fsck.go       the walk and its steps
 //	heads.go      a catalog that was rolled back gives no verdict
-//	objects.go    what a key without a ref is: waiting, garbage, or nobody's
-//	footers.go    what a named object holds, against its refs (I2)
+//	chains.go     what a chain's row may not say: cursors, watermark, consumers
+//	bucket.go     listing, refs and slot rows merged by key
+//	footers.go    what a named object holds, against its refs (I2); damage, or a rotten copy
+//	coverage.go   a footer against a ref
+//	deep.go       and every chunk, read and decoded
+//	slots.go      absorbed slots against their rows: whose they are, and that they stand
+//	copies.go     copies that a bucket of a set lacks
+//	objects.go    what a key without a ref is: waiting, garbage, or nobody's (I3)
+//	uploads.go    unfinished uploads likewise
 //	streams.go    every stream's refs linked without a hole (I1, I7)
 //	reclaims.go   refs that a watermark gave up, until they are retired
-//	report.go     the verdict
+//	settled.go    I5: after duties ran dry, nothing waits
+//	report.go     findings and verdict
 //	census.go     objects and bytes by kind
+//
+//	explain.go         what an explanation is, and its words for situations
+//	explainkey.go      facts of a key, gathered; explainmore.go those of its chain and slot
+//	explainsettled.go  facts of settled objects and records into sentences, purely
+//	explainslot.go     of slots likewise
+//	explainrow.go      facts of a row; explainread.go its chunk, explainway.go its way
+//	explainrowtext.go  into sentences
+//	words.go           times as people say them
+//
+//	loss.go, lossread.go  the proof that rows are lost, before they are given up
 //
 // Nothing here writes, but for the stamp of a bucket that has none. A read that
 // could not be completed is an error of the check, never a finding. Since writers and
 // auditors go on meanwhile, every finding is looked at again, by itself, before it is reported.
 //
-// Memory is bounded by pages, and by the findings kept (Config.MaxFindings).
+// Memory is bounded by pages, by the refs of looks under way, and by the findings kept
+// (Config.MaxFindings).
 package check
