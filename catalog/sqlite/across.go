@@ -16,10 +16,9 @@ type cut struct {
 	settled bool // only refs to settled objects
 }
 
-// Lengths (last - first) of refs: below longRef they are short. longDigits is its number
-// of hex digits, maxDigits that of the longest.
+// Lengths (last - first) of refs: below 4096, in the index and the queries, they are
+// short. longDigits is its number of hex digits, maxDigits that of the longest.
 const (
-	longRef    = 4096
 	longDigits = 4
 	maxDigits  = 16
 )
@@ -28,7 +27,7 @@ const (
 // of d hex digits of length that lies across a cut ends within 16^d rows behind it, and
 // there each stream has few refs of that length, so every class of lengths is one short
 // range of an index: what it costs follows the refs across, not those behind. Short ones
-// end within longRef rows, and no two refs of a chain end at one row.
+// end within 4,096 rows, and no two refs of a chain end at one row.
 func (t *tx) across(c cut, after *catalog.Ref, n int) (refs []catalog.Ref, more bool, err error) {
 	const inner = ` AND (x.last, x.stream) > (?3, ?4) AND x.last <= ?5 AND x.first <= ?6
  AND (?7 = 0 OR EXISTS (SELECT 1 FROM ref y JOIN object k ON k.id = y.object WHERE y.stream = x.stream AND y.epoch = x.epoch AND y.first = x.first AND k.kind IN ('stream', 'pack')))
