@@ -16,7 +16,7 @@ func acrossWorld(t *testing.T, open Open) *World {
 		w.Absorb("a:1 b:3000 c:2 d:1 e:1")
 	}
 	w.Absorb("g:4096 h:4097") // the longest short one, the shortest long one
-	o := w.beside() // another chain's are none of it
+	o := w.beside()           // another chain's are none of it
 	o.Absorb("f:9000")
 	a, b, c, d := w.Refs("a"), w.Refs("b"), w.Refs("c"), w.Refs("d")
 	for _, run := range []catalog.Run{
