@@ -27,7 +27,7 @@ func (sc *scan) deliver(ctx context.Context, st stretch) error {
 		w.sort()
 		missing, err := w.check()
 		if err != nil {
-			return err
+			return sc.doubt(ctx, &st, err)
 		}
 		if missing && !sureOf {
 			if err := sc.explain(ctx, &st); err != nil {
@@ -55,6 +55,23 @@ func (sc *scan) explain(ctx context.Context, st *stretch) error {
 		return errPlanAged
 	}
 	return sc.links(ctx)
+}
+
+// doubt says whether a finding on the rows of a stretch stands. Pages of one pass that a
+// rewrite came between may name a row twice: by the ref that it replaced, and by the longer
+// one that it put in its place further on. Then it is no finding, and the scan plans again.
+func (sc *scan) doubt(ctx context.Context, st *stretch, finding error) error {
+	if st.dense {
+		return finding
+	}
+	again, err := sc.refStretch(ctx, st.end)
+	if err != nil {
+		return err
+	}
+	if again.end != st.end || !sameRefs(again.refs, st.refs) {
+		return errPlanAged
+	}
+	return finding
 }
 
 func sameRefs(a, b []catalog.Ref) bool {

@@ -2,6 +2,7 @@ package coldload_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -65,4 +66,58 @@ func TestScanReadsRefsOnce(t *testing.T) {
 		t.Errorf("%d refs were read for the %d that there are", c.refs, len(all))
 	}
 	t.Logf("%d refs read, %d there are", c.refs, len(all))
+}
+
+// torn gives one pass of a scan a ref again behind its first page, as a rewrite between two
+// pages does that put a longer one in its place.
+type torn struct {
+	coldload.Catalog
+	torn  int // passes that are yet to be
+	first catalog.Ref
+}
+
+func (c *torn) ChainRefs(ctx context.Context, ch segment.Chain, from segment.Seq, limit int) ([]catalog.Ref, error) {
+	refs, err := c.Catalog.ChainRefs(ctx, ch, from, limit)
+	if err != nil || len(refs) == 0 {
+		return refs, err
+	}
+	if from == 1 {
+		c.first = refs[0]
+	} else if c.torn > 0 {
+		c.torn--
+		refs = append([]catalog.Ref{c.first}, refs...)
+	}
+	return refs, nil
+}
+
+// TestScanPassTorn: a row that the pages of one pass name twice is looked at again before
+// it is called damage.
+func TestScanPassTorn(t *testing.T) {
+	x := tiertest.New(t, nil)
+	for range 5 {
+		x.Slot(tiertest.Write{Stream: "s", Rows: 2, Size: 30})
+		x.Settle(1)
+	}
+	x.TrimSlots()
+	for _, passes := range []int{1, 1000} {
+		c := &torn{Catalog: x.Catalog, torn: passes}
+		r, err := coldload.New(c, x.Classes, coldload.Config{Clock: x.Clock.Now, PlanRefs: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := scanAll(t.Context(), r, x, 0, nil)
+		if passes > 1 {
+			if !errors.Is(err, coldload.ErrCorrupt) {
+				t.Errorf("refs that overlap whenever they are read: %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameScan(t, got, chainRows(x, 0, nil))
+		if c.torn != 0 {
+			t.Error("no pass was torn")
+		}
+	}
 }
