@@ -108,7 +108,7 @@ func (c *chaos) look() {
 			continue // stopped: it cannot have ended
 		}
 		if a.proc != nil && a.proc.ended() {
-			c.complain("%v", &endedError{a.proc})
+			c.startAgain(a)
 		}
 		a.busy.Unlock()
 	}
@@ -117,4 +117,16 @@ func (c *chaos) look() {
 // between draws a duration.
 func (c *chaos) between(low, high time.Duration) time.Duration {
 	return low + time.Duration(c.rng.Int64N(int64(high-low)))
+}
+
+// startAgain does what whoever supervises an auditor does: one that found the server away when
+// it started has said that trying again may help (exit 5). Any other end is a finding.
+func (c *chaos) startAgain(a *auditor) {
+	if a.proc.code() != exitUnavailable {
+		c.complain("%v", &endedError{a.proc})
+	}
+	c.report.count("auditor starts again")
+	if err := a.start(); err != nil {
+		c.failed(err)
+	}
 }

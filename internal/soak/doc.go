@@ -9,6 +9,7 @@
 //	writer.go    a writer's disk, shards and restarts
 //	chaos.go     which fault comes next, drawn from the seed
 //	faults.go    kill, stall, lose a disk, take shards, take the server away
+//	halt.go      stopping a process that does not hold the catalog's lock
 //	payload.go   rows that prove themselves
 //	ledger.go    what was acknowledged, where, and what may be missing since
 //	losses.go    disks that went and shards that were taken: the only excuses

@@ -111,7 +111,7 @@ func (c *chaos) takeShard(ctx context.Context, w, v *writer, stopped bool) error
 	s := held[c.rng.IntN(len(held))]
 	p := w.running()
 	if stopped {
-		if err := p.signal(syscall.SIGSTOP); err != nil {
+		if err := c.halt(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -166,13 +166,10 @@ func (c *chaos) killAuditor(a *auditor) error {
 	return a.start()
 }
 
-// stallAuditor stops an auditor for longer than the read grace, in long runs now and then for
-// longer than its leases, while everything else goes on.
+// stallAuditor stops an auditor for longer than the read grace, and mostly for longer than
+// its leases, while everything else goes on.
 func (c *chaos) stallAuditor(ctx context.Context, a *auditor) error {
-	d := c.between(readGrace, 6*readGrace)
-	if c.opts.Duration > 5*time.Minute && c.rng.IntN(6) == 0 {
-		d = c.between(31*time.Second, 70*time.Second)
-	}
+	d := c.between(readGrace, 9*time.Second)
 	if !a.busy.TryLock() {
 		return nil // it is stopped already
 	}

@@ -166,10 +166,13 @@ func (r *run) salvage(ctx context.Context) error {
 	return nil
 }
 
+// dryLinger outlasts the lease that a killed auditor leaves behind, and every grace.
+const dryLinger = "20s"
+
 // runDry runs the duties until none is due and none comes due.
 func (r *run) runDry(ctx context.Context) error {
 	dry := func() (bool, error) {
-		_, p, err := r.site.run(ctx, "auditor-once", r.site.with(append([]string{"auditor", "--once", "--linger", "6s", "--json"}, auditFlags...)...)...)
+		_, p, err := r.site.run(ctx, "auditor-once", r.site.with(append([]string{"auditor", "--once", "--linger", dryLinger, "--json"}, auditFlags...)...)...)
 		if err != nil {
 			return false, err
 		}
@@ -178,7 +181,6 @@ func (r *run) runDry(ctx context.Context) error {
 		}
 		return r.quiet(ctx)
 	}
-	// Several rounds: the orphan grace outlasts a linger, and each death begins graces of its own.
 	return poll(ctx, 3*startTimeout, "duties run dry", dry)
 }
 

@@ -46,6 +46,8 @@ func (f *fleet) route(s segment.Shard) string {
 	return f.routes[s]
 }
 
+// diskOf is the disk of the process that served there. A client may be sent to a process
+// before we hear where it serves: it is known a moment later.
 func (f *fleet) diskOf(url string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,8 +119,12 @@ type auditor struct {
 	busy  sync.Mutex // held while it is stopped
 }
 
-// auditFlags are those of every auditor. The graces are the least allowed.
-var auditFlags = []string{"--auditor-read-grace", "1s", "--auditor-orphan-grace", "5s", "--settle-age", "2s"}
+// auditFlags are those of every auditor: the least graces allowed, leases that a stop
+// outlasts, and thresholds that make each policy act on objects of this size.
+var auditFlags = []string{
+	"--auditor-read-grace", "1s", "--auditor-orphan-grace", "5s", "--auditor-lease", "3s", "--settle-lease", "4s",
+	"--settle-age", "2s", "--stream-object-min", "48KiB", "--tail-fill-target", "4MiB", "--pack-merge-fan", "3", "--gc-least", "16KiB",
+}
 
 func (a *auditor) start() (err error) {
 	a.proc, err = a.fleet.site.launch(a.name, nil, a.fleet.site.with(append([]string{"auditor", "--json"}, auditFlags...)...)...)

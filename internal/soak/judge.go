@@ -149,7 +149,7 @@ func (j *judgement) missing() (out []string) {
 			j.report.Excused++
 			if j.places[e.n] > 0 {
 				j.report.Salvaged++
-			} else if again && !j.ledger.deleted[e.disk] {
+			} else if again && !j.ledger.deleted[j.fleet.diskOf(e.url)] {
 				out = append(out, "not salvaged: "+e.String())
 			}
 		default:

@@ -20,7 +20,7 @@ type entry struct {
 	// straddled: an earlier attempt went unanswered on a shard that was taken in this
 	// run: that attempt may have put the row elsewhere, too.
 	straddled bool
-	disk      string // of the process that answered
+	url       string // of the process that answered
 }
 
 // streamLog is what is known of one stream.
@@ -96,7 +96,7 @@ type receipt struct {
 	term      segment.Term
 	shared    bool
 	ambiguous bool // an earlier attempt went unanswered
-	disk      string
+	url       string
 	begun     time.Time // of the attempt that was answered
 }
 
@@ -118,7 +118,7 @@ func (l *ledger) ack(r receipt) {
 	for i := range r.rows {
 		s.acked = append(s.acked, entry{
 			n: r.n + uint64(i), seq: r.first + segment.Seq(i), term: r.term,
-			shared: r.shared, straddled: straddled, disk: r.disk,
+			shared: r.shared, straddled: straddled, url: r.url,
 		})
 	}
 	l.rows += int64(r.rows)
@@ -201,5 +201,5 @@ func (l *ledger) anEntry(stream string, share float64) (e entry, ok bool) {
 }
 
 func (e entry) String() string {
-	return fmt.Sprintf("row %d at seq %d of term %d (shared %v, disk %s)", e.n, e.seq, e.term, e.shared, e.disk)
+	return fmt.Sprintf("row %d at seq %d of term %d (shared %v, from %s)", e.n, e.seq, e.term, e.shared, e.url)
 }

@@ -72,7 +72,7 @@ func (p *producer) send(ctx context.Context, b batch) error {
 		begun := time.Now()
 		got, err := p.post(ctx, base, b)
 		if err == nil {
-			return p.acked(b, got, receipt{ambiguous: ambiguous, disk: p.fleet.diskOf(base), begun: begun})
+			return p.acked(b, got, receipt{ambiguous: ambiguous, url: base, begun: begun})
 		}
 		if ctx.Err() != nil {
 			return errors.Join(err, last)
@@ -110,6 +110,9 @@ func (p *producer) refused(b batch, base string, err error) bool {
 // goOn takes up the sequence that the shard expects. One that is lower than ours means that
 // batches are out of the history: those must be excusable, all of them.
 func (p *producer) goOn(b batch, base string, expect uint64) {
+	if base != p.fleet.owner(p.shard) {
+		return // a former owner that has not heard of it: what it expects is of no history
+	}
 	if expect > p.seq {
 		p.complain("%s at %s expects sequence %d, %d was never sent", p.stream, base, expect, p.seq)
 	}
@@ -131,7 +134,7 @@ func (p *producer) acked(b batch, got httpapi.Appended, r receipt) error {
 	}
 	r.stream, r.n, r.rows, r.first, r.term, r.shared = p.stream, b.n, b.rows, got.First, got.Term, b.ack == "shared"
 	p.ledger.ack(r)
-	p.begins[p.seq] = entry{n: b.n, seq: got.First, term: got.Term, shared: r.shared, disk: r.disk}
+	p.begins[p.seq] = entry{n: b.n, seq: got.First, term: got.Term, shared: r.shared, url: r.url}
 	delete(p.begins, p.seq-5000) // none is ever that far behind
 	p.seq++
 	return nil

@@ -32,12 +32,10 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, what := range []string{"kill writer", "stall"} {
-		if report.Counts[what] == 0 {
-			t.Errorf("no %q in %v: the faults did not strike", what, report.Soaked)
-		}
+	if report.Kills() == 0 || report.Counts["stall"] == 0 {
+		t.Errorf("the faults did not strike:\n%s", report)
 	}
-	if report.Rows < 1000 || report.Read == 0 || report.Judged == 0 || report.Settled == 0 || report.Reaped == 0 || report.Counts["takeover"] == 0 {
+	if report.Rows < 500 || report.Read == 0 || report.Judged == 0 || report.Settled == 0 || report.Reaped == 0 || report.Counts["takeover"] == 0 {
 		t.Errorf("the run did too little to prove anything:\n%s", report)
 	}
 }

@@ -1,0 +1,48 @@
+//go:build unix
+
+package soak
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// halt stops a process that others must be able to do without. One that is stopped in the
+// middle of a transaction holds SQLite's lock, and with it everybody on the machine: it is
+// let on and stopped again.
+func (c *chaos) halt(ctx context.Context, p *process) error {
+	return poll(ctx, startTimeout, "stop "+p.name+" outside a transaction", func() (bool, error) {
+		if err := p.signal(syscall.SIGSTOP); err != nil {
+			return false, err
+		}
+		until := time.Now().Add(500 * time.Millisecond)
+		for time.Now().Before(until) && ctx.Err() == nil {
+			if c.site.catalogFree() {
+				return true, nil
+			}
+			pause(ctx, 5*time.Millisecond)
+		}
+		return false, p.signal(syscall.SIGCONT)
+	})
+}
+
+// catalogFree says whether nobody holds the catalog's locks this very moment.
+func (s *site) catalogFree() bool {
+	for _, lock := range []string{"-turnstile", "-writer"} {
+		f, err := os.OpenFile(filepath.Join(s.dir, "catalog.db"+lock), os.O_RDWR, 0)
+		if err != nil {
+			return false
+		}
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if errors.Join(err, f.Close()) != nil { // closing lets the lock go
+			return false
+		}
+	}
+	return true
+}
