@@ -124,10 +124,10 @@ func (a *Auditor) finish(ctx context.Context) (Summary, error) {
 	var errs []error
 	if ctx.Err() != nil {
 		errs = append(errs, context.Cause(ctx))
-	} else if st, err := a.Catalog.Status(ctx); err != nil {
+	} else if owed, err := a.Catalog.Debts(ctx); err != nil {
 		errs = append(errs, err)
 	} else {
-		a.ledger.debts(&st)
+		a.ledger.debts(&owed)
 	}
 	a.mu.Lock()
 	for _, key := range slices.Sorted(maps.Keys(a.failures)) {

@@ -52,8 +52,8 @@ func (a *Auditor) keepLease(ctx context.Context) {
 		} else {
 			a.clear("auditor", "")
 		}
-		if st, err := a.Catalog.Status(ctx); err == nil {
-			a.ledger.debts(&st)
+		if owed, err := a.Catalog.Debts(ctx); err == nil {
+			a.ledger.debts(&owed)
 		}
 		a.forget()
 		if a.Wait(ctx, a.cfg.Lease/3) != nil {

@@ -111,16 +111,16 @@ func (l *ledger) round() {
 }
 
 // debts enters the oldest debt of each duty, and forgets those that are paid.
-func (l *ledger) debts(st *catalog.Status) {
+func (l *ledger) debts(owed *catalog.Debts) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, d := range l.duties {
 		d.OldestDebt, d.DebtAge = time.Time{}, 0
 	}
-	for duty, count := range st.Markers {
+	for duty, count := range owed.Markers {
 		if count.Standing > 0 {
 			d := l.of(string(duty))
-			d.OldestDebt, d.DebtAge = count.Oldest, max(st.Now.Sub(count.Oldest), 0).Seconds()
+			d.OldestDebt, d.DebtAge = count.Oldest, max(owed.Now.Sub(count.Oldest), 0).Seconds()
 		}
 	}
 }

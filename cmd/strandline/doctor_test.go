@@ -98,9 +98,9 @@ func TestDoctorUnreachable(t *testing.T) {
 	}
 }
 
-// TestVersionedBucket: K37, on a real server: refused by doctor, writer, up and auditor, by
+// TestK37VersionedBucket, on a real server: refused by doctor, writer, up and auditor, by
 // name and with the way on, and taken with the flag.
-func TestVersionedBucket(t *testing.T) {
+func TestK37VersionedBucket(t *testing.T) {
 	s := realstore.Own(t, realstore.KindMinio, false)
 	t.Setenv("AWS_ACCESS_KEY_ID", s.AccessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", s.SecretKey)
