@@ -63,7 +63,10 @@ func testRefsAcross(t *testing.T, open Open) {
 		for _, limit := range []int{1, 2, 0} {
 			var got []catalog.Ref
 			var after *catalog.Ref
-			for {
+			for pages := 0; ; pages++ {
+				if pages > len(all) {
+					t.Fatalf("across %d, in pages of %d: no end", at, limit)
+				}
 				page, more, err := w.C.RefsAcross(w.Ctx, w.Chain, at, after, limit)
 				w.OK(err)
 				if limit > 0 && len(page) > limit || more && len(page) == 0 {
