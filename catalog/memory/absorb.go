@@ -67,8 +67,8 @@ func (t *tx) checkAbsorb(row *catalog.ChainRow, a *catalog.Absorb, stood *catalo
 	if t.skip[Position] && ask.Slot.ID > seen.AbsorbedEnd {
 		seen.AbsorbedEnd = ask.Slot.ID
 	}
-	if t.skip[Caller] && ask.CallerTerm < seen.Term {
-		ask.CallerTerm, ask.CallerOwner = seen.Term, seen.Owner
+	if t.skip[Stood] && ask.Slot.ID < seen.AbsorbedEnd {
+		return true, nil
 	}
 	if t.skip[Continues] {
 		seen.LastTerm, seen.NextSeq, seen.LastUUID = min(seen.LastTerm, ask.Slot.Term), ask.Slot.First, ask.Slot.Prev

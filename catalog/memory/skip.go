@@ -45,11 +45,12 @@ const (
 	DeadRefs Guard = "dead refs"
 	// Position: a slot above absorbed_end is absorbed, and what lies between never (I1, I8).
 	Position Guard = "absorbed_end"
-	// Caller: an owner of a lower term absorbs what it published, or is told that it had (I8).
-	Caller Guard = "caller's term"
 	// Continues: a slot is absorbed whatever its term, its first seq and the segment
 	// before it (I8).
 	Continues Guard = "continues"
+	// Stood: a slot below absorbed_end counts as absorbed before, whoever's stood there: a
+	// stalled owner acknowledges rows that never entered the history (I8, K1).
+	Stood Guard = "slot at position"
 	// Consumer: a watermark rises past the slowest consumer (03 §9).
 	Consumer Guard = "consumer"
 	// LiveFrom: a trim sets live_from even where that lowers it (I6).

@@ -111,12 +111,12 @@ func TestSkip(t *testing.T) {
 			_, err := w.C.AbsorbSlot(w.Ctx, a)
 			return err == nil
 		}},
-		{Caller, func(w *world) bool {
+		{Stood, func(w *world) bool {
 			a := w.Build("a:4")
-			_, err := w.C.AcquireChain(w.Ctx, catalog.Acquire{Chain: w.Chain, Owner: uuidOf(2), Lease: time.Hour, Expect: 1, Steal: true})
-			w.OK(err)
-			_, err = w.C.AbsorbSlot(w.Ctx, a)
-			return err == nil
+			w.Absorb("a:4")
+			a.Slot.UUID = uuidOf(7)
+			got, err := w.C.AbsorbSlot(w.Ctx, a)
+			return err == nil && got.Already
 		}},
 		{Continues, func(w *world) bool {
 			w.Next = 9

@@ -17,7 +17,7 @@ func (p *process) newAuditor(sweep bool) (*auditor.Auditor, error) {
 		Catalog: p.catalog, Classes: p.classes, Clock: p.now, Logger: p.log(),
 		NewNonce: func() string { return fmt.Sprintf("%s-%d", id, p.nonces.Add(1)) }, NewUUID: uuid.New,
 	}, settle.Config{
-		SettleAge: 3 * time.Second, SettleBytes: 4 << 10, StreamObjectMin: 600, BatchMax: 6 << 10,
+		SettleAge: 3 * time.Second, SettleBytes: 4 << 10, StreamObjectMin: 600, BatchMax: 6 << 10, TailTarget: 6 << 10, PackFan: 3,
 		Lease: 12 * time.Second, Backoff: time.Second, BackoffMax: 30 * time.Second, Workers: 1, Outputs: 4, Fetches: 16,
 	})
 	if err != nil {

@@ -26,6 +26,7 @@ type checker struct {
 	asked   map[segment.Chain]segment.Seq
 	removed map[segment.Chain]bool // a consumer's removal was asked for
 	gone    map[string]bool        // keys that a delete took
+	owners  map[termOf]string      // machines
 	changes uint64
 	seen    int // violations of the referee
 
@@ -37,7 +38,7 @@ func newChecker(s *Sim) *checker {
 	return &checker{
 		sim: s, model: s.model, objects: map[string]*content{}, named: map[string]bool{}, died: map[string]time.Time{},
 		rows: map[segment.Chain]catalog.ChainRow{}, live: map[string]segment.Pos{}, trims: map[string]segment.Pos{},
-		asked: map[segment.Chain]segment.Seq{}, removed: map[segment.Chain]bool{}, gone: map[string]bool{},
+		asked: map[segment.Chain]segment.Seq{}, removed: map[segment.Chain]bool{}, gone: map[string]bool{}, owners: map[termOf]string{},
 	}
 }
 

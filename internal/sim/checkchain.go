@@ -17,6 +17,7 @@ func (k *checker) chains(v memory.View) {
 		if row.Trimmed > row.Condemned || row.Condemned > row.Rewritten || row.Rewritten > row.AbsorbedEnd {
 			k.violated("I6", "chain %s: trimmed %d, condemned %d, rewritten %d, absorbed_end %d", row.Chain, row.Trimmed, row.Condemned, row.Rewritten, row.AbsorbedEnd)
 		}
+		k.owners[termOf{row.Chain, row.Term}] = row.Address
 		for id := max(old.AbsorbedEnd, 1); id < row.AbsorbedEnd; id++ {
 			k.absorbed(v, row, id)
 		}
@@ -105,7 +106,7 @@ func (k *checker) absorbed(v memory.View, row *catalog.ChainRow, id segment.ID) 
 			k.violated("I8", "chain %s: slot %d has seq %d after %d", row.Chain, id, r.seq, len(h.rows))
 			return
 		}
-		k.happened(v, row.Chain, r)
+		k.happened(row.Chain, r)
 	}
 	if int(slot.Next) != len(h.rows)+1 {
 		k.violated("I8", "chain %s: slot %d is said to end before seq %d, and holds rows up to %d", row.Chain, id, slot.Next, len(h.rows))
@@ -113,11 +114,11 @@ func (k *checker) absorbed(v memory.View, row *catalog.ChainRow, id segment.ID) 
 }
 
 // happened adds one row to the history.
-func (k *checker) happened(v memory.View, c segment.Chain, r slotRow) {
+func (k *checker) happened(c segment.Chain, r slotRow) {
 	h := k.model.chain(c)
 	h.rows = append(h.rows, past{r.stream, r.sum})
 	k.model.stream(r.stream).add(segment.Pos{Epoch: c.Epoch, Seq: r.seq}, c, r.sum)
-	k.displaced(v, c, r)
+	k.displaced(c, r)
 	delete(h.waiting, r.seq) // who is not this row has lost its place: the end asks where it is
 	if r.stream[0] == '~' {
 		return

@@ -141,6 +141,13 @@ func (k *checker) readableFrom(v memory.View, stream string) (from segment.Pos) 
 		from = s.LiveFrom
 	}
 	t := k.model.stream(stream)
+	if n := len(t.at); n > 0 {
+		// The newest chain's watermark hides all that older epochs have of the stream, though
+		// their own retention keeps it: refs serve it, and no plan names it.
+		if row := v.Chain(t.chain[n-1]); row != nil && row.WatermarkSeq > 0 {
+			from = later(from, segment.Pos{Epoch: row.Epoch, Seq: row.WatermarkSeq + 1})
+		}
+	}
 	for i := 0; i < len(t.at); i = t.find(segment.Pos{Epoch: t.chain[i].Epoch + 1}) {
 		row := v.Chain(t.chain[i])
 		if row != nil && t.at[i].Seq <= row.WatermarkSeq {

@@ -2,11 +2,9 @@ package sim
 
 import (
 	"context"
-	"errors"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/memory"
-	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -60,36 +58,42 @@ func (k *checker) headSays(slot segment.Key) {
 	}
 }
 
-// displaced: an acknowledged row keeps its seq through every restart of its owner: only
-// another owner's term, or the loss of its disk, gives the seq to another row (03 §3).
-func (k *checker) displaced(v memory.View, c segment.Chain, r slotRow) {
+// displaced: an acknowledged row keeps its seq through every restart on its disk: only
+// another machine's term, or the loss of the disk, gives the seq to another row (03 §3).
+func (k *checker) displaced(c segment.Chain, r slotRow) {
 	for _, rec := range k.model.chain(c).waiting[r.seq] {
 		if rec.payload == r.payload || rec.life != rec.machine.life {
 			continue
 		}
-		var owner segment.UUID
 		others := false
-		for t := range v.Terms(c) {
-			if t.Term == rec.term {
-				owner = t.Owner
-			}
-			others = others || t.Term > rec.term && t.Owner != owner
+		for term := rec.term; term <= k.rows[c].Term; term++ {
+			others = others || k.owners[termOf{c, term}] != rec.machine.name
 		}
 		if !others {
-			k.violated("03 §3", "%q, acknowledged at %s seq %d by %s in term %d, lost its seq, and nobody else ever owned the chain since", short(rec.payload), c, r.seq, rec.machine.name, rec.term)
+			k.violated("03 §3", "%q, acknowledged at %s seq %d by %s in term %d, lost its seq, and no other machine owned the chain since", short(rec.payload), c, r.seq, rec.machine.name, rec.term)
 		}
 	}
 }
 
-// left: nothing unfinished stands under a key that is burned.
-func (k *checker) left(v memory.View) {
+// termOf is a term of a chain.
+type termOf struct {
+	segment.Chain
+	term segment.Term
+}
+
+// strays: once the duties ran dry, no slot stands below trimmed, and no unfinished upload
+// stands at all (I5). It asks the bucket itself, not what a process would list.
+func (k *checker) strays() {
 	ups, err := k.sim.mem.ListUploads(context.Background(), "")
-	if err != nil && !errors.Is(err, objstore.ErrNotFound) {
-		k.violated("I3", "list uploads: %v", err)
+	if err != nil {
+		k.violated("I5", "list uploads: %v", err)
 	}
 	for _, u := range ups {
-		if in := v.Intent(u.Key); in != nil && in.State == catalog.IntentBurned {
-			k.violated("I3", "%s is burned, and its upload %s stands", u.Key, u.ID)
+		k.violated("I5", "upload %s of %s stands", u.ID, u.Key)
+	}
+	for _, key := range k.sim.mem.Keys() {
+		if parsed, err := segment.ParseKey(key); err == nil && parsed.Kind == segment.KeySlot && parsed.ID < k.rows[parsed.Chain].Trimmed {
+			k.violated("I5", "slot %s stands below trimmed %d", key, k.rows[parsed.Chain].Trimmed)
 		}
 	}
 }

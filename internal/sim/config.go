@@ -19,6 +19,8 @@ type Config struct {
 	Span  time.Duration
 	// Events are how many crashes, stalls, outages, operator's acts and clock steps come in it.
 	Events int
+	// Stalls are events that hold a process up, on top of those.
+	Stalls int
 
 	Writers, Auditors, Readers int
 	Shards                     uint32

@@ -36,6 +36,7 @@ func (s *Sim) settleAll() {
 		}
 	}
 	s.check.watched()
+	s.check.strays()
 	s.check.kept()
 }
 
@@ -160,12 +161,13 @@ func (s *Sim) runDry() error {
 			return nerr
 		}
 		if !owed {
-			if quiet++; quiet > 2 {
+			if quiet++; quiet > 2 || err != nil && quiet > 1 {
 				return err
 			}
-			time.Sleep(s.cfg.OrphanGrace + time.Hour)
+			time.Sleep(s.cfg.OrphanGrace + 13*time.Hour) // two of them reach the last looks at burned keys
 			continue
 		}
+		quiet = 0
 		// A marker that is due may be leased still: for long, if the database's clock was set back.
 		time.Sleep(max(due.Sub(s.databaseNow()), time.Second<<min(n, 12)))
 	}
@@ -174,7 +176,8 @@ func (s *Sim) runDry() error {
 			err = errors.Join(err, fmt.Errorf("marker %s %s is due %s (%d attempts: %s)", m.Duty, m.ID, m.Due, m.Attempts, m.LastError))
 		}
 	})
-	return fmt.Errorf("the duties never ran dry: %w", err)
+	s.check.violated("I5", "the duties never ran dry: %v", err)
+	return nil
 }
 
 // owedDuties are those whose markers wait on something: burned keys that can still be

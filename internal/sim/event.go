@@ -112,6 +112,9 @@ func (s *Sim) drawEvents() {
 	for _, k := range kinds {
 		total += k.weight
 	}
+	for range s.cfg.Stalls {
+		s.in(s.between(2*time.Second, s.cfg.Span), s.eventStall)
+	}
 	for range s.cfg.Events {
 		n := s.rng.IntN(total)
 		for _, k := range kinds {

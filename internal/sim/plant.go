@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/strandline/strandline/catalog/memory"
 )
@@ -15,10 +16,25 @@ type Plant struct {
 	Rules []string
 	// plant wires it, with a state of its own for each run.
 	plant func(cfg *Config)
+	// tune makes what the bug needs frequent; nil: the run is as it is. The run without the
+	// bug has it as well.
+	tune func(cfg *Config)
 }
+
+// Tuned is the run of cfg as the plant wants it, without the bug.
+func (p Plant) Tuned(cfg Config) Config {
+	if p.tune != nil {
+		p.tune(&cfg)
+	}
+	return cfg
+}
+
+// IsTuned says whether Tuned changes anything.
+func (p Plant) IsTuned() bool { return p.tune != nil }
 
 // In is the run of cfg with the bug in it.
 func (p Plant) In(cfg Config) Config {
+	cfg = p.Tuned(cfg)
 	p.plant(&cfg)
 	return cfg
 }
@@ -42,24 +58,30 @@ func Plants() []Plant {
 // guardPlants are guards that the catalog does not ask; memory.Guard says what goes wrong.
 func guardPlants() []Plant {
 	skip := func(name string, rules []string, guards ...memory.Guard) Plant {
-		return Plant{name, rules, func(cfg *Config) { cfg.skip(guards...) }}
+		return Plant{Name: name, Rules: rules, plant: func(cfg *Config) { cfg.skip(guards...) }}
 	}
 	return []Plant{
 		skip("delete without grace", []string{"I4"}, memory.ReadGrace),
 		skip("trim-check without condemned_at", []string{"I4"}, memory.CondemnedAt),
-		skip("reap at the first look", []string{"I4"}, memory.Confirmed),
 		skip("judge without condemn", []string{"03 §8"}, memory.Condemned),
-		skip("commit whatever became of its intent", []string{"I2"}, memory.CommitIntent),
+		skip("commit whatever became of its intent", []string{"I2"}, memory.CommitIntent).in(impatience),
 		skip("commit over refs that changed", []string{"I1", "I2"}, memory.CommitRefs),
-		skip("key re-used after burning", []string{"I2", "referee", "02"}, memory.BurnedKey),
-		skip("condemn what a ref names", []string{"I2"}, memory.Named),
-		skip("marker without version", []string{"I1", "I3", "I5"}, memory.Version),
+		skip("key re-used after burning", []string{"I2", "referee"}, memory.BurnedKey).in(impatience),
 		skip("commit without watchers", []string{"I3", "I5"}, memory.Watch),
-		skip("ref retired without its guard", []string{"I1"}, memory.Retire),
-		skip("liveness by first seq", []string{"I1"}, memory.FirstSeq),
+		skip("walk by first seq", []string{"I1"}, memory.FirstSeq),
 		skip("trim lowers live_from", []string{"I6"}, memory.LiveFrom),
-		skip("absorb whoever published, whatever it continues", []string{"I8"}, memory.Caller, memory.Continues),
 	}
+}
+
+func (p Plant) in(tune func(*Config)) Plant {
+	p.tune = tune
+	return p
+}
+
+// impatience has intents judged soon, while their jobs are held up.
+func impatience(cfg *Config) {
+	cfg.OrphanGrace = 8 * time.Second
+	cfg.Rates.Delayed, cfg.Rates.Crash = 40, 4
 }
 
 // skip has the catalog not ask guards.

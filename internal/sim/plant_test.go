@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	plantSeeds = flag.Int("plantseeds", 60, "how many seeds a planted fault may take")
+	plantSeeds = flag.Int("plantseeds", 120, "how many seeds a planted fault may take")
 	plantName  = flag.String("plant", "", "try the plants alone whose names contain this")
 )
 
@@ -27,7 +27,11 @@ type cleanRun struct {
 }
 
 // err is what a seed's run finds with nothing planted in it.
-func (c *cleanRuns) err(t *testing.T, seed uint64) error {
+func (c *cleanRuns) err(t *testing.T, p sim.Plant, seed uint64) error {
+	if p.IsTuned() {
+		got := run(t, p.Tuned(sim.Default(seed)))
+		return got.Err()
+	}
 	c.mu.Lock()
 	r := c.runs[seed]
 	if r == nil {
@@ -83,7 +87,7 @@ func catch(t *testing.T, p sim.Plant, clean *cleanRuns) caught {
 	for seed := uint64(1); seed <= uint64(*plantSeeds); seed++ {
 		r := run(t, p.In(sim.Default(seed)))
 		if finding, ok := p.Caught(&r); ok {
-			if err := clean.err(t, seed); err != nil {
+			if err := clean.err(t, p, seed); err != nil {
 				t.Errorf("seed %d is not green without it: %v", seed, err)
 			}
 			return caught{int(seed), r.Steps, finding}

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // catalogPlants are processes that misread the catalog, or leave a verb out.
 func catalogPlants() []Plant {
 	above := func(name string, rules []string, wrap func(name string, c catalog.Catalog) catalog.Catalog, guards ...memory.Guard) Plant {
-		return Plant{name, rules, func(cfg *Config) {
+		return Plant{Name: name, Rules: rules, plant: func(cfg *Config) {
 			cfg.skip(guards...)
 			cfg.Hooks.Above = wrap
 		}}
@@ -25,6 +26,10 @@ func catalogPlants() []Plant {
 		above("an unknown outcome of an absorb taken for success", []string{"I8", "03 §2"}, func(_ string, c catalog.Catalog) catalog.Catalog { return absorbsBlindly{c} }),
 		above("absorb brings dead refs back", []string{"I1", "I2"}, func(_ string, c catalog.Catalog) catalog.Catalog { return &absorbsAgain{Catalog: c} }, memory.DeadRefs),
 		above("commit without its intent", []string{"I3"}, func(_ string, c catalog.Catalog) catalog.Catalog { return announcesNothing{c} }, memory.CommitIntent),
+		above("marker without version", []string{"I1", "I3", "I5"}, func(_ string, c catalog.Catalog) catalog.Catalog { return &resolvesLater{Catalog: c} }, memory.Version),
+		above("reap at the first look", []string{"I4"}, func(_ string, c catalog.Catalog) catalog.Catalog { return looksOnce{c} }, memory.Confirmed),
+		above("liveness by first seq", []string{"I2"}, func(_ string, c catalog.Catalog) catalog.Catalog { return looksAtFirst{c} }, memory.Named),
+		above("ref retired without its guard", []string{"I1"}, func(_ string, c catalog.Catalog) catalog.Catalog { return walksTooFar{c} }, memory.Retire),
 		above("reap without condemn", []string{"03 §8"}, func(_ string, c catalog.Catalog) catalog.Catalog { return condemnsNothing{c} }),
 		above("retire before the watchers are armed", []string{"I3", "I5"}, func(_ string, c catalog.Catalog) catalog.Catalog { return armsNoWatcher{c} }),
 		above("retention ahead of a consumer", []string{"03 §9"}, func(_ string, c catalog.Catalog) catalog.Catalog { return retainsTooLittle{c} }, memory.Consumer),
@@ -145,23 +150,94 @@ func (c retainsTooLittle) RaiseWatermark(ctx context.Context, w catalog.Watermar
 	return c.Catalog.RaiseWatermark(ctx, w)
 }
 
+// resolvesLater resolves what it took when it takes the next: what was armed meanwhile
+// has another version by then.
+type resolvesLater struct {
+	catalog.Catalog
+	mu   sync.Mutex
+	done []catalog.MarkerRef
+}
+
+func (c *resolvesLater) Resolve(_ context.Context, m catalog.MarkerRef) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done = append(c.done, m)
+	return nil
+}
+
+func (c *resolvesLater) TakeDue(ctx context.Context, k catalog.Take) ([]catalog.Marker, error) {
+	c.mu.Lock()
+	done := c.done
+	c.done = nil
+	c.mu.Unlock()
+	for _, m := range done {
+		if err := c.Catalog.Resolve(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	return c.Catalog.TakeDue(ctx, k)
+}
+
+// looksOnce reaps at its first look, and takes what is not due.
+type looksOnce struct{ catalog.Catalog }
+
+func (c looksOnce) TakeDue(ctx context.Context, k catalog.Take) ([]catalog.Marker, error) {
+	if slices.Contains(k.Duties, catalog.DutyReapCheck) {
+		k.Ahead = time.Hour
+	}
+	ms, err := c.Catalog.TakeDue(ctx, k)
+	for i := range ms {
+		ms[i].Confirmed = ms[i].Duty == catalog.DutyReapCheck
+	}
+	return ms, err
+}
+
+// looksAtFirst asks for refs by their first rows: one that begins below live_from and
+// goes on above it looks dead (seed 002).
+type looksAtFirst struct{ catalog.Catalog }
+
+func (c looksAtFirst) Liveness(ctx context.Context, key string) ([]catalog.LiveRef, error) {
+	refs, err := c.Catalog.Liveness(ctx, key)
+	return slices.DeleteFunc(refs, func(l catalog.LiveRef) bool { return l.FirstPos().Less(l.LiveFrom) }), err
+}
+
+// walksTooFar retires the ref that live_from cuts in two with those that lie below it.
+type walksTooFar struct{ catalog.Catalog }
+
+func (c walksTooFar) WalkStream(ctx context.Context, stream int64, limit int) (catalog.WalkPage, error) {
+	w, err := c.Catalog.WalkStream(ctx, stream, limit)
+	if w.Straddle != nil {
+		w.Dead, w.Straddle = append(w.Dead, *w.Straddle), nil
+	}
+	return w, err
+}
+
 // knowsNotItself takes the slots of its own directory for another's when it starts.
 type knowsNotItself struct {
 	catalog.Catalog
 	mu   sync.Mutex
-	seen map[segment.Chain]bool
+	owns map[segment.Chain]bool
 }
 
 func (c *knowsNotItself) Chain(ctx context.Context, ch segment.Chain) (catalog.ChainRow, error) {
 	row, err := c.Catalog.Chain(ctx, ch)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err == nil && !c.seen[ch] && row.Term > 0 && !row.Closed {
-		if c.seen == nil {
-			c.seen = map[segment.Chain]bool{}
-		}
-		c.seen[ch] = true
+	if err == nil && !c.owns[ch] && row.Term > 0 && !row.Closed {
 		row.LastTerm = row.Term + 1
+	}
+	return row, err
+}
+
+func (c *knowsNotItself) AcquireChain(ctx context.Context, a catalog.Acquire) (catalog.ChainRow, error) {
+	row, err := c.Catalog.AcquireChain(ctx, a)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		if c.owns == nil {
+			c.owns = map[segment.Chain]bool{}
+		}
+		c.owns[a.Chain] = true
 	}
 	return row, err
 }
