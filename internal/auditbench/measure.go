@@ -20,10 +20,7 @@ type spent struct {
 
 // measure runs do against a tier, alone.
 func (t *tier) measure(do func() error) (spent, error) {
-	// The garbage of what was before is not this one's. Twice: pools keep theirs over one.
-	runtime.GC()
-	runtime.GC()
-	resident, heap := usage.WatchResident(), usage.WatchHeap()
+	resident, heap := t.memory()
 	requests, verbs := t.store.Counters(), t.cat.verbs.Load()
 	cpu, _ := usage.CPU()
 	began := time.Now()
@@ -36,6 +33,18 @@ func (t *tier) measure(do func() error) (spent, error) {
 	s.requests, s.verbs = t.store.Counters().Sub(requests), t.cat.verbs.Load()-verbs
 	s.heap, s.resident = heap(), resident()
 	return s, err
+}
+
+// memory begins to watch. The garbage of what was before is not this one's; twice: pools
+// keep theirs over one collection.
+func (t *tier) memory() (resident, heap func() int64) {
+	if t.countOnly {
+		none := func() int64 { return 0 }
+		return none, none
+	}
+	runtime.GC()
+	runtime.GC()
+	return usage.WatchResident(), usage.WatchHeap()
 }
 
 // plus is one after the other. Of the counters only the requests are summed.

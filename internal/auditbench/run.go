@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/internal/storebench"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/doctor"
@@ -25,7 +26,7 @@ type Options struct {
 	Quick    bool
 	Only     *regexp.Regexp                    // names of parts; nil: all
 	Dir      string                            // for the throw-away catalogs; default os.TempDir
-	Logger   *slog.Logger                      // of the duties
+	Logger   *slog.Logger                      // of the duties; nil: none
 	Bare     *storebench.Contender             // its Delete is what reaping is held against; nil: the driver's own
 	Progress func(done, total int, now string) // before each measurement; nil: no one looks
 
@@ -51,6 +52,8 @@ type bench struct {
 	clock clock  // of all tiers
 	done  int    // measurements
 	all   int
+
+	catalog func(ctx context.Context, dir string, now func() time.Time) (catalog.Catalog, error) // onDisk but for tests
 }
 
 // part is one of a run's measurements, each with its own tiers.
@@ -79,7 +82,7 @@ func Run(ctx context.Context, store *objstore.Store, o Options) (report Report, 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, errLong)
 	defer cancel()
-	b := &bench{store: store, o: o, dir: Prefix + uuid.NewString() + "/"}
+	b := &bench{store: store, o: o, dir: Prefix + uuid.NewString() + "/", catalog: onDisk}
 	report = Report{Store: store.Name(), Prefix: b.dir, Cores: runtime.GOMAXPROCS(0), Quick: o.Quick, Rounds: o.Rounds}
 	if b.tmp, err = os.MkdirTemp(o.Dir, "strandline-bench-*"); err != nil {
 		return report, fmt.Errorf("a directory for the catalogs: %w", err)

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { os.Exit(realstore.Main(m)) }
 // foreign is a key of somebody else, under the same folder.
 const foreign = Prefix + "somebody-else/1"
 
-func storeOn(t *testing.T, d objstore.Driver) *objstore.Store {
+func storeOn(t testing.TB, d objstore.Driver) *objstore.Store {
 	t.Helper()
 	s, err := objstore.New(d, objstore.Config{})
 	if err != nil {

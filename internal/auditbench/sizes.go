@@ -3,6 +3,7 @@ package auditbench
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 )
 
 // Sizes are how much is measured.
@@ -50,6 +51,9 @@ func (o *Options) fill() {
 	def(&o.Debt, d.Debt)
 	if len(o.Streams) == 0 {
 		o.Streams = d.Streams
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
 }
 

@@ -31,6 +31,10 @@ func (b *bench) settleStreams(ctx context.Context, t *tier, a *author, out *Stre
 	if err != nil {
 		return err
 	}
+	return b.settleStreamsBy(ctx, t, a, settler, out)
+}
+
+func (b *bench) settleStreamsBy(ctx context.Context, t *tier, a *author, settler *settle.Settler, out *Streams) (err error) {
 	var whole spent
 	for range b.o.Batches {
 		b.step("settle %d streams", out.Streams)

@@ -33,11 +33,13 @@ type tier struct {
 	driver  *under
 	store   *objstore.Store
 	classes objstore.Classes
-	db      *sqlite.DB
+	db      catalog.Catalog // what prepares is not counted
 	cat     *counted
 	log     *slog.Logger
 	caller  absorb.Caller
 	chain   segment.Chain
+
+	countOnly bool // tests of counts do not look at memory
 }
 
 // newTier founds one under a name of its own, for the author's slots.
@@ -48,11 +50,7 @@ func (b *bench) newTier(ctx context.Context, name string, a *author) (t *tier, e
 	}
 	t.store.Narrow(b.store.Capabilities())
 	t.classes = objstore.Classes{string(segment.ClassStandard): {t.store}}
-	dir := filepath.Join(b.tmp, name)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, err
-	}
-	if t.db, err = sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(dir, "catalog.db"), Create: true, Clock: t.clock.now}); err != nil {
+	if t.db, err = b.catalog(ctx, filepath.Join(b.tmp, name), t.clock.now); err != nil {
 		return nil, err
 	}
 	t.cat = &counted{Catalog: t.db}
@@ -60,6 +58,14 @@ func (b *bench) newTier(ctx context.Context, name string, a *author) (t *tier, e
 		return nil, errors.Join(err, t.db.Close())
 	}
 	return t, nil
+}
+
+// onDisk opens a catalog in a directory that is made for it.
+func onDisk(ctx context.Context, dir string, now func() time.Time) (catalog.Catalog, error) {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(dir, "catalog.db"), Create: true, Clock: now})
 }
 
 func (t *tier) found(ctx context.Context, a *author) error {

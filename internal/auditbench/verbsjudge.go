@@ -197,3 +197,13 @@ func (v *counted) AuditRows(ctx context.Context, after int64, limit int) ([]cata
 	v.verbs.Add(1)
 	return v.Catalog.AuditRows(ctx, after, limit)
 }
+
+func (v *counted) RefsAcross(ctx context.Context, c segment.Chain, at segment.Seq, after *catalog.Ref, limit int) ([]catalog.Ref, bool, error) {
+	v.verbs.Add(1)
+	return v.Catalog.RefsAcross(ctx, c, at, after, limit)
+}
+
+func (v *counted) Debts(ctx context.Context) (catalog.Debts, error) {
+	v.verbs.Add(1)
+	return v.Catalog.Debts(ctx)
+}
