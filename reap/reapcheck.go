@@ -56,8 +56,12 @@ type Result struct {
 	Err     error
 }
 
-// probesAhead bounds the probes in flight of one pass.
-const probesAhead = 16
+const (
+	// probesAhead bounds the probes in flight of one pass.
+	probesAhead = 16
+	// actsAtOnce are the catalog's transactions in flight of one pass.
+	actsAtOnce = 64
+)
 
 // Reaper runs reap-checks.
 type Reaper struct {
@@ -87,13 +91,26 @@ func (r *Reaper) RunOnce(ctx context.Context, markers []catalog.Marker) []Result
 		return results
 	}
 	var spool spool
-	for i := range results {
-		if results[i].Err == nil {
-			r.act(ctx, &results[i], &spool)
-		}
-	}
+	r.actAll(ctx, results, &spool)
 	r.flush(ctx, &spool)
 	return results
+}
+
+// actAll acts on every marker whose probe told a verdict. Side by side, so that a catalog
+// which commits in groups syncs once for many of them: one by one, a pass would wait for
+// the disk as often as it has markers.
+func (r *Reaper) actAll(ctx context.Context, results []Result, spool *spool) {
+	var g errgroup.Group
+	g.SetLimit(actsAtOnce)
+	for i := range results {
+		if res := &results[i]; res.Err == nil {
+			g.Go(func() error {
+				r.act(ctx, res, spool)
+				return nil
+			})
+		}
+	}
+	_ = g.Wait() // the functions return nil: their errors are in the results
 }
 
 // observe probes every object, before anything is done to any.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/orphan"
@@ -12,8 +13,15 @@ import (
 
 // spool is the delete list of one pass. Only a condemn puts a key on it.
 type spool struct {
+	mu      sync.Mutex // both, while the pass acts
 	rights  []orphan.Right
 	results []*Result // of each right
+}
+
+func (s *spool) add(right orphan.Right, res *Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rights, s.results = append(s.rights, right), append(s.results, res)
 }
 
 // condemn is the second phase's transaction. Lost, no delete follows (K12).
@@ -29,7 +37,7 @@ func (r *Reaper) condemn(ctx context.Context, res *Result, sp *spool) {
 		res.Err = err
 		return
 	}
-	sp.rights, sp.results = append(sp.rights, right), append(sp.results, res)
+	sp.add(right, res)
 }
 
 // flush deletes what was spooled and burns what is proven gone.
