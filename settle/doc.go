@@ -9,7 +9,7 @@
 //	      pack-merge  eight packs                packmerge.go         "
 //	      |
 //	  1 announce   the output's intent   announce.go
-//	  2 read       the live spans        read.go, fetch.go (each source once)
+//	  2 read       the live spans        read.go, fetch.go (each source once), spool.go
 //	  3 assemble   one upload            assemble.go, encode.go, output.go
 //	  4 publish    create-once           publish.go, describe.go (what is durable)
 //	  5 commit     swap the refs         commit.go; arms what is owed next

@@ -3,13 +3,11 @@ package settle
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
-	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -55,7 +53,7 @@ func TestRunMarker(t *testing.T) {
 func TestArmDuringTheRunStaysDue(t *testing.T) {
 	for _, sc := range scenes() {
 		t.Run(sc.name, func(t *testing.T) {
-			x := smallParts(t)
+			x := quickParts(t)
 			sc.build(x)
 			m := x.taken(sc.duty)
 			w := &world{}
@@ -79,7 +77,7 @@ func TestArmDuringTheRunStaysDue(t *testing.T) {
 func TestMarkerOfAnotherIsLeftAlone(t *testing.T) {
 	for _, sc := range scenes() {
 		t.Run(sc.name, func(t *testing.T) {
-			x := smallParts(t)
+			x := quickParts(t)
 			sc.build(x)
 			m := x.taken(sc.duty)
 			must(t, x.db.LeaseDuty(t.Context(), catalog.Holder{Duty: m.Duty, ID: m.ID, Owner: "settler-2"}, time.Minute))
@@ -176,7 +174,7 @@ func TestSweepRewrites(t *testing.T) {
 	for _, sc := range scenes() {
 		t.Run(sc.name, func(t *testing.T) {
 			sweep(t, []form{notApplied, answerLost, crash, crashAfter}, func(t *testing.T, w *world) {
-				x := smallParts(t)
+				x := quickParts(t)
 				sc.build(x)
 				m := x.taken(sc.duty)
 				_, err := x.through(w).RunMarker(t.Context(), m, "settler-1")
@@ -200,7 +198,7 @@ func TestTwoSettlersAtOneMarker(t *testing.T) {
 		for _, at := range steps(sc) {
 			for _, after := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, %s after=%t", sc.name, at, after), func(t *testing.T) {
-					x := smallParts(t)
+					x := quickParts(t)
 					sc.build(x)
 					m := x.taken(sc.duty)
 					w, stalled := stall(at, after, x.convergeDebts)
@@ -248,89 +246,4 @@ func stall(at string, after bool, do func()) (*world, *bool) {
 		}
 	}
 	return w, &done
-}
-
-// K6: a job that stalls past its deadline completes nothing, and its sources stand.
-func TestK6StalledRewriteNeverCompletes(t *testing.T) {
-	for _, sc := range scenes() {
-		for _, at := range []string{"Announce", "get", "create-upload", "AddUpload"} {
-			t.Run(sc.name+" "+at, func(t *testing.T) {
-				x := smallParts(t)
-				sc.build(x)
-				m := x.taken(sc.duty)
-				before := x.refsOf("s")
-				w, stalled := stall(at, true, func() { x.clock.advance(31 * time.Minute) })
-				_, err := x.through(w).RunMarker(t.Context(), m, "settler-1")
-				// A merge's second job announces itself later, and has a deadline of its own.
-				if sent := w.calls("complete") + w.calls("put"); !*stalled || sent != w.calls("Announce")-1 || sent != w.calls("CommitRewrite") {
-					t.Fatalf("stalled %t, error %v, then %v", *stalled, err, w.log)
-				}
-				if err != nil && !errors.Is(err, errLeaseLost) {
-					t.Fatal(err)
-				}
-				if after := x.refsOf("s"); !slices.Equal(after, before) || len(x.debts(sc.duty)) != 1 {
-					t.Errorf("refs %+v, %+v before; markers %+v", after, before, x.debts())
-				}
-				w.heal()
-				x.clock.advance(time.Hour)
-				x.convergeDebts()
-				sc.then(t, x)
-			})
-		}
-	}
-}
-
-// K9: a slow upload is judged by the intent's last sign of life: not before its deadline.
-func TestK9SlowRewriteIsNotJudged(t *testing.T) {
-	for _, sc := range scenes() {
-		t.Run(sc.name, func(t *testing.T) {
-			x := smallParts(t)
-			sc.build(x)
-			m := x.taken(sc.duty)
-			w, stalled := stall("CommitRewrite", false, func() {
-				x.clock.advance(29 * time.Minute)
-				for _, in := range x.debts(catalog.DutyOrphan) {
-					if v, _, err := x.db.CondemnIntent(t.Context(), in.MarkerRef); err != nil || v != catalog.NotYet {
-						t.Errorf("the judge says %q of %s, error %v", v, in.ID, err)
-					}
-				}
-			})
-			rep, err := x.through(w).RunMarker(t.Context(), m, "settler-1")
-			if err != nil || !*stalled || rep.Outputs == 0 {
-				t.Fatalf("stalled %t, report %+v, error %v", *stalled, rep, err)
-			}
-			x.convergeDebts()
-			sc.then(t, x)
-		})
-	}
-}
-
-// K10: a reader in flight at the swap finishes: what was swapped away stands, and is
-// looked at no sooner than one read grace from the commit.
-func TestK10SourcesOutliveTheSwap(t *testing.T) {
-	for _, sc := range scenes() {
-		t.Run(sc.name, func(t *testing.T) {
-			x := smallParts(t)
-			sc.build(x)
-			plan := x.refsOf("s")
-			x.convergeDebts()
-			sc.then(t, x)
-			due := make(map[string]time.Time)
-			for _, m := range x.debts(catalog.DutyReapCheck) {
-				due[m.ID] = m.Due
-			}
-			for i := range plan {
-				r := &plan[i]
-				if _, _, err := x.store.ReadRange(t.Context(), r.Key, r.Offset, r.Stored); err != nil {
-					t.Errorf("ref %s: %v", r.FirstPos(), err)
-				}
-				if at := due[r.Key]; at.Before(x.clock.Now().Add(10 * time.Minute)) {
-					t.Errorf("%s is looked at %v, less than one read grace from the swap", r.Key, at)
-				}
-			}
-			if w := x.store.Counters().Requests[objstore.OpDelete]; w != 0 {
-				t.Errorf("%d deletes", w)
-			}
-		})
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -184,37 +183,5 @@ func TestPlanMerge(t *testing.T) {
 	w := catalog.PackWindow{Packs: []string{"pack/junk", a}, Refs: []catalog.Ref{{Key: "pack/junk", Stored: 1}, three[0]}}
 	if _, err := planMerge(&w, 2, ordered(1e6)); err == nil {
 		t.Error("packs under a key of another shape")
-	}
-}
-
-// paced is a budget of so many bytes within any time.
-type paced struct {
-	Budget
-	bytes int64
-}
-
-func (p paced) BytesWithin(time.Duration) int64 { return p.bytes }
-
-func TestBoundOfABatch(t *testing.T) {
-	x := newTier(t)
-	for _, c := range []struct {
-		budget   Budget
-		deadline time.Duration
-		want     int64
-	}{
-		{nil, time.Hour, 1 << 30},
-		{nil, time.Second, batchRate},
-		{nil, 0, 1},
-		{paced{nil, 0}, time.Hour, 1 << 30},
-		{paced{nil, 77}, time.Hour, 77},
-		{paced{nil, 1 << 40}, time.Second, batchRate},
-	} {
-		d := x.deps(x.store, x.db)
-		d.Budget = c.budget
-		s, err := New(d, Config{})
-		must(t, err)
-		if got := s.bound(c.deadline); got != c.want {
-			t.Errorf("%+v within %v: %d, want %d", c.budget, c.deadline, got, c.want)
-		}
 	}
 }

@@ -27,7 +27,7 @@ func TestK7TrimsAgainstRewrites(t *testing.T) {
 		for _, at := range steps(sc) {
 			for name, trim := range trims {
 				t.Run(fmt.Sprintf("%s, %s, %s", sc.name, at, name), func(t *testing.T) {
-					x := smallParts(t)
+					x := quickParts(t)
 					sc.build(x)
 					if name == "retention" {
 						x.slot(write{stream: "later", rows: 1, size: 10}) // a chain's end is never given up
@@ -78,7 +78,7 @@ func (x *tier) holdsNothingDead(t *testing.T) {
 // other, and both end.
 func TestGCAgainstTailFill(t *testing.T) {
 	build := func(t *testing.T) (x *tier, gc, tail catalog.Marker) {
-		x = smallParts(t)
+		x = quickParts(t)
 		for _, rows := range []int{60, 40} {
 			x.slot(write{stream: "s", rows: rows, size: 2000, noise: true})
 			x.settleNow()
@@ -119,86 +119,13 @@ func TestGCAgainstTailFill(t *testing.T) {
 	}
 }
 
-// K8: a source chunk that rotted is left out with its reason and an audit row; its refs
-// stay as they are, whatever else commits.
-func TestK8RottenSourceIsLeftOut(t *testing.T) {
-	for _, sc := range scenes() {
-		t.Run(sc.name, func(t *testing.T) {
-			x := smallParts(t)
-			sc.build(x)
-			x.lax = true
-			before := x.refsOf("s")
-			x.damage(before[0].Key, "s")
-			m := x.taken(sc.duty)
-			rep, err := x.settlerOn(x.multipart(x.mem), x.db, few()).RunMarker(t.Context(), m, "settler-1")
-			must(t, err)
-			if len(rep.Failures) != 1 || rep.Failures[0].Stream != "s" || !segment.IsStructural(rep.Failures[0].Err) || rep.Resolved != 0 {
-				t.Fatalf("report %+v", rep)
-			}
-			x.unmoved(t, before)
-			x.corruptionIsAudited(t)
-			if left := x.debts(sc.duty); len(left) != 1 || left[0].Version != m.Version {
-				t.Errorf("markers %+v", left)
-			}
-			if others := sc.name == "gc of a pack" || sc.duty == catalog.DutyPackMerge; others == (rep.Outputs == 0) {
-				t.Errorf("outputs %d", rep.Outputs)
-			}
-		})
-	}
-}
-
-// unmoved: the refs of s stand as before.
-func (x *tier) unmoved(t *testing.T, before []catalog.Ref) {
-	t.Helper()
-	after := x.refsOf("s")
-	for i := range before {
-		if len(after) != len(before) || after[i] != before[i] {
-			t.Fatalf("refs %+v, %+v before", after, before)
-		}
-	}
-}
-
-func (x *tier) corruptionIsAudited(t *testing.T) {
-	t.Helper()
-	rows, err := x.db.AuditRows(t.Context(), 0, 100)
-	must(t, err)
-	if len(rows) == 0 || rows[len(rows)-1].Kind != "corruption" {
-		t.Errorf("audit rows %+v", rows)
-	}
-}
-
-// K8: a source whose footer rotted, of several chunks: its member is left out alone.
-func TestK8RottenFooterIsLeftOut(t *testing.T) {
-	x := newTier(t)
-	key := x.settled() // an object of four chunks
-	x.slot(write{stream: "s", rows: 60, size: 2000})
-	x.settle(x.settler(now()))
-	x.lax = true
-	before := x.refsOf("s")
-	body, _, err := x.store.ReadAll(t.Context(), key, 1<<30)
-	must(t, err)
-	body[len(body)-60] ^= 1
-	x.replace(key, body)
-	for _, d := range []catalog.Duty{catalog.DutyGC, catalog.DutyTailFill} {
-		must(t, x.db.Arm(t.Context(), d, key, segment.ClassStandard, 0))
-		m, err := x.db.Marker(t.Context(), d, key)
-		must(t, err)
-		rep, err := x.settler(now()).RunMarker(t.Context(), m, "settler-1")
-		if err != nil || len(rep.Failures) != 1 || !segment.IsStructural(rep.Failures[0].Err) || rep.Outputs != 0 || rep.Resolved != 0 {
-			t.Fatalf("%s: report %+v, error %v, markers %+v", d, rep, err, x.debts(d))
-		}
-		x.unmoved(t, before)
-		x.corruptionIsAudited(t)
-	}
-}
-
 // A lost race with an object that covers less: its rows are committed up to a whole row,
 // the rest is moved by the next run, for the marker is due at once.
 func TestWinnerThatCoversLessLeavesTheRestOwed(t *testing.T) {
 	for _, sc := range scenes() {
 		for _, cut := range []string{"at a ref's end", "inside a ref"} {
 			t.Run(sc.name+" "+cut, func(t *testing.T) {
-				x := smallParts(t)
+				x := quickParts(t)
 				sc.build(x)
 				m := x.taken(sc.duty)
 				refs := x.refsOf("s")

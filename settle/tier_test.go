@@ -20,6 +20,7 @@ import (
 
 	"github.com/strandline/strandline/absorb"
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/memory"
 	"github.com/strandline/strandline/catalog/sqlite"
 	"github.com/strandline/strandline/check"
 	"github.com/strandline/strandline/objstore"
@@ -52,7 +53,7 @@ type tier struct {
 	clock *clock
 	mem   *memstore.Driver
 	store *objstore.Store
-	db    *sqlite.DB
+	db    catalog.Catalog
 
 	chain segment.Chain
 	owner segment.UUID
@@ -75,6 +76,23 @@ func newTier(t testing.TB) *tier {
 
 func newTierOn(t testing.TB, opt memstore.Options) *tier {
 	t.Helper()
+	return newTierWith(t, opt, func(clock func() time.Time) catalog.Catalog {
+		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "catalog.db"), Create: true, Clock: clock})
+		must(t, err)
+		return db
+	})
+}
+
+// quickParts is smallParts with its catalog in memory: for the hundreds of tiers of a
+// sweep.
+func quickParts(t testing.TB) *tier {
+	return newTierWith(t, memstore.Options{}, func(clock func() time.Time) catalog.Catalog {
+		return memory.New(memory.Options{Clock: clock})
+	})
+}
+
+func newTierWith(t testing.TB, opt memstore.Options, open func(clock func() time.Time) catalog.Catalog) *tier {
+	t.Helper()
 	x := &tier{
 		t: t, clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)},
 		chain: segment.Chain{Epoch: 1}, owner: uuid.New(), next: 1, id: 1,
@@ -83,14 +101,13 @@ func newTierOn(t testing.TB, opt memstore.Options) *tier {
 	opt.Clock = x.clock.Now
 	x.mem = memstore.New(opt)
 	x.store = x.open(x.mem)
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "catalog.db"), Create: true, Clock: x.clock.Now})
-	must(t, err)
+	db := open(x.clock.Now)
 	x.db = db
 	t.Cleanup(func() {
 		x.check()
 		must(t, db.Close())
 	})
-	_, err = db.Init(t.Context(), uuid.New())
+	_, err := db.Init(t.Context(), uuid.New())
 	must(t, err)
 	_, err = db.SeedReadGrace(t.Context(), 10*time.Minute)
 	must(t, err)
