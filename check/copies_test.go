@@ -111,6 +111,9 @@ func TestFirstLost(t *testing.T) {
 		if r.Verdict != check.Damage || r.DamageTotal != 1 || r.RottenTotal != 0 || r.Damage[0].Key != keys[0] || r.Damage[0].Last != 10 {
 			t.Fatalf("%+v", *r)
 		}
+		if r = deep(t, x); r.Verdict != check.Damage || r.DamageTotal != 1 {
+			t.Fatalf("told twice, once a bucket: %+v", *r)
+		}
 	}
 }
 

@@ -1,10 +1,12 @@
 package check_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +17,8 @@ import (
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/check"
 	"github.com/strandline/strandline/internal/tiertest"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/memstore"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -393,6 +397,53 @@ func TestExplainWay(t *testing.T) {
 	for i := range want {
 		if !strings.Contains(e.Row.Way[i], want[i]) {
 			t.Errorf("%q, want %q", e.Row.Way[i], want[i])
+		}
+	}
+}
+
+// badOnce turns a bit of the footer in the answer to the n-th GET, counted from begin on.
+type badOnce struct {
+	objstore.Driver
+	on   bool
+	n    int
+	hits int
+}
+
+func (b *badOnce) Get(ctx context.Context, key string, r objstore.Range, ifMatch string) (io.ReadCloser, objstore.Info, error) {
+	body, info, err := b.Driver.Get(ctx, key, r, ifMatch)
+	if err != nil || !b.on {
+		return body, info, err
+	}
+	if b.n--; b.n != 0 {
+		return body, info, err
+	}
+	all, err := io.ReadAll(body)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return nil, info, err
+	}
+	b.hits++
+	return io.NopCloser(bytes.NewReader(flip(all, max(0, len(all)-segment.TrailerBytes-3)))), info, nil
+}
+
+// TestExplainOneBadRead: bytes that are wrong once were a bad moment, and are no verdict.
+func TestExplainOneBadRead(t *testing.T) {
+	for n := 1; ; n++ {
+		bad := &badOnce{n: n}
+		x := tierOn(t, memstore.Options{}, func(d objstore.Driver) objstore.Driver {
+			bad.Driver = d
+			return bad
+		})
+		x.Settle(1)
+		bad.on = true
+		e, err := (&check.Explainer{Catalog: x.Catalog, Classes: x.Classes}).Row(t.Context(), reading(at(2)))
+		if err != nil || e.Situation != check.IsLive || e.Row.Read == nil || !e.Row.Read.Found {
+			t.Fatalf("GET %d: %+v %v", n, e, err)
+		}
+		if bad.hits == 0 {
+			if n < 4 {
+				t.Fatalf("only %d GETs", n-1)
+			}
+			return
 		}
 	}
 }

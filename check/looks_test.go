@@ -102,6 +102,11 @@ func TestOneChunkRefs(t *testing.T) {
 	if r := walk(t, x, sums(2), check.Config{Deep: true}); r.Verdict != check.Clean {
 		t.Fatalf("%+v", *r)
 	}
+	// A rotten chunk is damage of its own rows.
+	replace(x, want.Key, flip(body, int(chunks[1].Offset)))
+	want.First, want.Why = chunks[1].First, "chunk at byte"
+	damaged(t, walk(t, x, sums(2), check.Config{Deep: true}), want)
+	replace(x, want.Key, body)
 	// Of a ref that cuts the second chunk, the first alone has more rows than it says.
 	few := &skewed{Catalog: x.Catalog, ref: func(r *catalog.Ref) {
 		r.Chunks, r.Last, r.Rows = 2, chunks[1].First, chunks[0].Rows-1

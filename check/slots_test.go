@@ -255,6 +255,10 @@ func TestSettledHeld(t *testing.T) {
 	if r := walk(t, x, says, check.Config{Settled: true}); r.Verdict != check.Clean || r.Waiting != 2 {
 		t.Fatalf("%+v", *r)
 	}
+	passed := &chainSays{x.Catalog, func(r *catalog.ChainRow) { r.Consumers, r.Rewritten = []segment.Consumer{{Name: "c", Cursor: 48}}, 3 }}
+	if r := walk(t, x, passed, check.Config{Settled: true}); r.Verdict != check.Unsettled || r.OwedTotal != 2 {
+		t.Fatalf("%+v", *r)
+	}
 	if r := walk(t, x, x.Catalog, check.Config{Settled: true}); r.Verdict != check.Unsettled || r.OwedTotal != 2 {
 		t.Fatalf("%+v", *r)
 	}
