@@ -45,7 +45,7 @@ func (a *app) benchAuditorCommand() *cobra.Command {
 	f.Var(&s.raw, "settle-bytes", fmt.Sprintf("raw bytes of one settle (default %s)", bytesText(d.RawBytes)))
 	f.Var(&s.move, "move-bytes", fmt.Sprintf("stored bytes of the object that gc cuts (default %s)", bytesText(d.Move)))
 	f.IntSliceVar(&s.o.Streams, "streams", nil, fmt.Sprintf("numbers of streams to settle, ascending (default %s)", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(d.Streams)), ","), "[]")))
-	f.IntVar(&s.o.Batches, "batches", 0, fmt.Sprintf("batches of each number of streams (default %d: one pack-merge)", d.Batches))
+	f.IntVar(&s.o.Batches, "batches", 0, fmt.Sprintf("batches of each number of streams (default %d), whose packs are merged in the end", d.Batches))
 	f.Var(&s.batch, "batch-bytes", fmt.Sprintf("raw bytes of one batch (default %s)", bytesText(d.Batch)))
 	f.IntVar(&s.o.Objects, "objects", 0, fmt.Sprintf("objects to reap in a round (default %d)", d.Objects))
 	f.IntVar(&s.o.Standing, "standing", 0, fmt.Sprintf("objects that stand around a debt, and ten times as many (default %d)", d.Standing))

@@ -169,8 +169,8 @@ func complete(t *testing.T, r Report) {
 	}
 	for _, s := range got.Streams {
 		positive["requests/GB"] = s.RequestsPerGB
-		if s.PackMerges < 1 || s.Batches != 8 {
-			t.Errorf("%d streams: %d pack-merges in %d batches, want one at the eighth", s.Streams, s.PackMerges, s.Batches)
+		if s.PackMerges < 1 || s.Batches != 4 {
+			t.Errorf("%d streams: %d pack-merges in %d batches, want one at the last", s.Streams, s.PackMerges, s.Batches)
 		}
 	}
 	for what, v := range positive {

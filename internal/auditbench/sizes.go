@@ -12,7 +12,7 @@ type Sizes struct {
 	RawBytes int64 // of the rows of one settle
 	Move     int64 // stored bytes of the object that gc halves
 	Streams  []int // numbers of streams to settle
-	Batches  int   // of each number of streams; eight make a pack-merge
+	Batches  int   // of each number of streams, whose packs are merged in the end
 	Batch    int64 // raw bytes of one of them
 	Objects  int   // that are reaped in a round
 	Standing int   // objects around a debt; and ten times as many
@@ -22,7 +22,7 @@ type Sizes struct {
 // Defaults of Sizes: a run of two to three minutes.
 func Defaults() Sizes {
 	return Sizes{
-		Rounds: 3, RawBytes: 256 << 20, Move: 384 << 20, Streams: []int{10, 1000, 100_000}, Batches: 8, Batch: 64 << 20,
+		Rounds: 3, RawBytes: 256 << 20, Move: 384 << 20, Streams: []int{10, 1000, 100_000}, Batches: 4, Batch: 64 << 20,
 		Objects: 1000, Standing: 500, Debt: 100,
 	}
 }
@@ -30,7 +30,7 @@ func Defaults() Sizes {
 // QuickDefaults are seconds: every measurement once, too small to say much.
 func QuickDefaults() Sizes {
 	return Sizes{
-		Rounds: 1, RawBytes: 4 << 20, Move: 64 << 20, Streams: []int{10, 1000}, Batches: 8, Batch: 1 << 20,
+		Rounds: 1, RawBytes: 4 << 20, Move: 64 << 20, Streams: []int{10, 1000}, Batches: 4, Batch: 1 << 20,
 		Objects: 40, Standing: 10, Debt: 5,
 	}
 }
