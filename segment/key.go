@@ -22,8 +22,8 @@ const (
 	ObjPrefix      = "obj/"
 	PackPrefix     = "pack/"
 
-	// DoctorPrefix is what the throw-away keys of `strandline doctor` and `bench store`
-	// begin with. A run's keys go with its end; what a killed run left, a later doctor
+	// DoctorPrefix is what the throw-away keys of `strandline doctor`, `bench store` and
+	// `bench auditor` begin with. A run's keys go with its end; what a killed run left, a later doctor
 	// removes.
 	DoctorPrefix = MetaPrefix + "doctor/"
 
