@@ -143,13 +143,19 @@ func (h forked) Terms(context.Context, segment.Chain) ([]catalog.TermRow, error)
 
 var stories = []story{
 	{name: "slot-owes-settle", is: check.OwesSettle, do: key(func(*tiertest.Tier) string { return slotKey(2) })},
-	{name: "slot-settle-fails", is: check.OwesSettle, do: key(func(*tiertest.Tier) string { return slotKey(1) }),
-		cat: func(c check.ExplainCatalog) check.ExplainCatalog { return failing{c} }},
-	{name: "slot-void", is: check.IsParked, do: key(func(x *tiertest.Tier) string { return slotKey(1) }),
-		cat: func(c check.ExplainCatalog) check.ExplainCatalog { return void{failing{c}} }},
+	{
+		name: "slot-settle-fails", is: check.OwesSettle, do: key(func(*tiertest.Tier) string { return slotKey(1) }),
+		cat: func(c check.ExplainCatalog) check.ExplainCatalog { return failing{c} },
+	},
+	{
+		name: "slot-void", is: check.IsParked, do: key(func(x *tiertest.Tier) string { return slotKey(1) }),
+		cat: func(c check.ExplainCatalog) check.ExplainCatalog { return void{failing{c}} },
+	},
 	{name: "slot-rewritten", is: check.WaitsForTrim, do: key(func(x *tiertest.Tier) string { x.Settle(1); return slotKey(1) })},
-	{name: "slot-held", is: check.WaitsForTrim, do: key(func(x *tiertest.Tier) string { x.Settle(1); return slotKey(2) }),
-		cat: func(c check.ExplainCatalog) check.ExplainCatalog { return heldBy{c} }},
+	{
+		name: "slot-held", is: check.WaitsForTrim, do: key(func(x *tiertest.Tier) string { x.Settle(1); return slotKey(2) }),
+		cat: func(c check.ExplainCatalog) check.ExplainCatalog { return heldBy{c} },
+	},
 	{name: "slot-condemned", is: check.IsCondemned, do: key(func(x *tiertest.Tier) string { x.Settle(1); x.CondemnSlots(); minutes(x, 4); return slotKey(1) })},
 	{name: "slot-trimmed", is: check.IsTrimmed, do: key(func(x *tiertest.Tier) string { settled(x); return slotKey(1) })},
 	{name: "slot-stray", is: check.IsLeaked, do: key(func(x *tiertest.Tier) string {
@@ -295,8 +301,11 @@ var stories = []story{
 func plain(text string) string {
 	for _, r := range [][2]string{
 		{`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`, "UUID"},
-		{`[1-9][0-9,]* bytes`, "N bytes"}, {`at byte [1-9][0-9,]*`, "at byte N"}, {`CRC [0-9a-f]+, [0-9a-f]+ wanted`, "CRC N, N wanted"},
-		{`are live, [1-9][0-9,]* dead`, "are live, N dead"}, {`and [0-9,]+ of its N`, "and N of its N"},
+		{`[1-9][0-9,]* bytes`, "N bytes"},
+		{`at byte [1-9][0-9,]*`, "at byte N"},
+		{`CRC [0-9a-f]+, [0-9a-f]+ wanted`, "CRC N, N wanted"},
+		{`are live, [1-9][0-9,]* dead`, "are live, N dead"},
+		{`and [0-9,]+ of its N`, "and N of its N"},
 		{`object shorter than a trailer: [1-9][0-9]* bytes`, "object shorter than a trailer: N bytes"},
 	} {
 		text = regexp.MustCompile(r[0]).ReplaceAllString(text, r[1])
@@ -445,5 +454,24 @@ func TestExplainOneBadRead(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// TestExplainFacts: the slot of a row at a border, and what was recorded of a key and of no
+// other.
+func TestExplainFacts(t *testing.T) {
+	x := tier(t)
+	explainer := &check.Explainer{Catalog: x.Catalog, Classes: x.Classes}
+	for seq, want := range map[segment.Seq]segment.ID{1: 1, 4: 1, 24: 1, 25: 2, 28: 2} {
+		e, err := explainer.Row(t.Context(), at(seq))
+		if err != nil || e.Row.Slot == nil || e.Row.Slot.ID != want || e.Row.SlotKey != slotKey(want) {
+			t.Errorf("row %d: %+v, %v", seq, e, err)
+		}
+	}
+	fatal(x, x.Catalog.Audit(t.Context(), "damage", slotKey(1), "of the one"))
+	fatal(x, x.Catalog.Audit(t.Context(), "damage", slotKey(2), "of the other"))
+	e, err := explainer.Key(t.Context(), slotKey(1))
+	if err != nil || len(e.Key.Audit) != 1 || !strings.Contains(e.Text(), "damage: of the one") {
+		t.Errorf("%+v, %v", e, err)
 	}
 }
