@@ -5,8 +5,10 @@ package soak
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,13 +25,32 @@ func (c *chaos) halt(ctx context.Context, p *process) error {
 		}
 		until := time.Now().Add(500 * time.Millisecond)
 		for time.Now().Before(until) && ctx.Err() == nil {
-			if c.site.catalogFree() {
+			if p.stands() && c.site.catalogFree() {
 				return true, nil
 			}
 			pause(ctx, 5*time.Millisecond)
 		}
 		return false, p.signal(syscall.SIGCONT)
 	})
+}
+
+// stands says whether every thread has stopped: one that was just given a lock takes it
+// before it heeds the signal. Where there is no /proc it cannot be seen.
+func (p *process) stands() bool {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return false
+	}
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return false
+		}
+		if _, rest, ok := strings.Cut(string(text), ") "); !ok || !strings.HasPrefix(rest, "T") {
+			return false
+		}
+	}
+	return true
 }
 
 // catalogFree says whether nobody holds the catalog's locks this very moment.
