@@ -121,3 +121,25 @@ func TestScanPassTorn(t *testing.T) {
 		}
 	}
 }
+
+// TestScanAcross: refs that begin in a stretch and end behind it are in it, although a pass
+// by last rows does not come to them.
+func TestScanAcross(t *testing.T) {
+	x := tiertest.New(t, nil)
+	for range 6 {
+		var ws []tiertest.Write
+		for s := range 9 {
+			ws = append(ws, tiertest.Write{Stream: fmt.Sprintf("s%02d", s), Rows: 2, Size: 30})
+		}
+		x.Slot(ws...)
+	}
+	x.Settle(1)
+	x.TrimSlots()
+	for _, cfg := range []coldload.Config{{PlanRefs: 2, ScanRefs: 2}, {PlanRefs: 3, ScanRefs: 5}, {PlanRefs: 2, ScanRefs: 9}} {
+		got, err := scanAll(t.Context(), reader(t, x, cfg), x, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameScan(t, got, chainRows(x, 0, nil))
+	}
+}
