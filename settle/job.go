@@ -118,7 +118,7 @@ func within(members []*member, bound int64) []*member {
 // fitting is how many of refs fit what sum leaves of bound; one at least, if asked.
 func fitting(refs []catalog.Ref, bound int64, sum *int64, one bool) int {
 	for i := range refs {
-		if *sum += refs[i].Stored; *sum > bound && !(one && i == 0) {
+		if *sum += refs[i].Stored; *sum > bound && (!one || i > 0) {
 			return i
 		}
 	}
