@@ -2,9 +2,9 @@
 SHELL := /bin/bash
 GO    ?= go
 STORE ?= file
-SEEDS ?= 1
+SEEDS ?= 2000
 
-.PHONY: help build test race lint fmt fuzz bench bench-local bench-check demo soak-real clean
+.PHONY: help build test race lint fmt fuzz bench bench-local bench-check demo sim soak soak-real clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,14 @@ bench-check: ## vet and test bench/: no log there loses a row
 
 demo: ## the life of 2.8 million rows: Go's own source through every protocol (STORE=file or minio)
 	$(GO) run ./internal/demo --store $(STORE)
+
+sim: ## the simulator over SEEDS seeds (default 2000) from FROM (default 1): every rule after every step, coverage at the end
+	$(GO) test -c -o .cache/sim.test ./internal/sim
+	cd internal/sim && $(CURDIR)/.cache/sim.test -test.run '^TestSim$$' -test.timeout 0 -seeds=$(SEEDS) -from=$(or $(FROM),1)
+
+soak: ## the simulator over new seeds until stopped, or until one breaks a rule
+	$(GO) test -c -o .cache/sim.test ./internal/sim
+	cd internal/sim && $(CURDIR)/.cache/sim.test -test.run '^TestSim$$' -test.timeout 0 -seeds=0 -from=0
 
 soak-real: ## break real processes on a real server for DURATION (default 10m), lose nothing (SEED=n: the same faults again)
 	$(GO) test ./internal/soak -run '^TestSoak$$' -v -count=1 -timeout 0 -soak.duration $(or $(DURATION),10m) -soak.seed $(or $(SEED),0)

@@ -27,6 +27,7 @@ type checker struct {
 	removed map[segment.Chain]bool // a consumer's removal was asked for
 	gone    map[string]bool        // keys that a delete took
 	owners  map[termOf]string      // machines
+	doomed  map[string]bool        // keys that were condemned while an object stood there
 	changes uint64
 	seen    int // violations of the referee
 
@@ -38,7 +39,7 @@ func newChecker(s *Sim) *checker {
 	return &checker{
 		sim: s, model: s.model, objects: map[string]*content{}, named: map[string]bool{}, died: map[string]time.Time{},
 		rows: map[segment.Chain]catalog.ChainRow{}, live: map[string]segment.Pos{}, trims: map[string]segment.Pos{},
-		asked: map[segment.Chain]segment.Seq{}, removed: map[segment.Chain]bool{}, gone: map[string]bool{}, owners: map[termOf]string{},
+		asked: map[segment.Chain]segment.Seq{}, removed: map[segment.Chain]bool{}, gone: map[string]bool{}, owners: map[termOf]string{}, doomed: map[string]bool{},
 	}
 }
 

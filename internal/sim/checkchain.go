@@ -89,6 +89,7 @@ func (k *checker) absorbed(v memory.View, row *catalog.ChainRow, id segment.ID) 
 		return
 	}
 	if slot.Void {
+		k.sim.cover.hitLocked(k.sim, "slot absorbed as void")
 		return
 	}
 	o := k.objects[segment.SlotKey(row.Chain, id)]

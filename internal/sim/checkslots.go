@@ -29,14 +29,21 @@ func (k *checker) passed(old, row *catalog.ChainRow) {
 	}
 }
 
-// burned: a key is called deleted only after a delete, or where nothing stood.
+// burned: what stood when its key was condemned is deleted before the key is called so.
+// What was written later came late, and is the last look's.
 func (k *checker) burned(v memory.View, c *call) {
-	if c.what != "cat BurnKey" && c.what != "cat BurnIntent" {
-		return
-	}
-	for in := range v.Intents() {
-		if in.State == catalog.IntentBurned && k.objects[in.Key] != nil && !k.gone[in.Key] {
-			k.violated("I3", "%s is burned, stands, and was never deleted", in.Key)
+	switch c.what {
+	case "cat CondemnKey", "cat CondemnIntent":
+		for in := range v.Intents() {
+			if in.State == catalog.IntentCondemned && k.objects[in.Key] != nil {
+				k.doomed[in.Key] = true
+			}
+		}
+	case "cat BurnKey", "cat BurnIntent":
+		for in := range v.Intents() {
+			if in.State == catalog.IntentBurned && k.doomed[in.Key] && k.objects[in.Key] != nil && !k.gone[in.Key] {
+				k.violated("I3", "%s is burned, stands, and was never deleted", in.Key)
+			}
 		}
 	}
 }

@@ -3,6 +3,8 @@ package sim
 import (
 	"maps"
 	"slices"
+
+	"github.com/strandline/strandline/localtier"
 )
 
 // Coverage counts what a run came by: faults injected, outcomes of duties, crash points.
@@ -52,5 +54,51 @@ func (s *Sim) count(f fate, c *call) {
 	s.cover.hit("fault " + side + " " + string(f.kind))
 }
 
-// Wanted are what a run of many seeds has to come by.
-func Wanted() []string { return nil }
+// Wanted are what a run of some hundred seeds has to come by: every fault, every event,
+// every crash point, every outcome of a duty that a healthy tier knows.
+func Wanted() (out []string) {
+	add := func(prefix string, names ...string) {
+		for _, n := range names {
+			out = append(out, prefix+n)
+		}
+	}
+	add("fault store ", "refused", "throttled", "answer lost", "late", "applied late", "dropped", "timed out", "409", "short body",
+		"truncated", "some keys", "away", "crash before", "crash after")
+	add("fault catalog ", "refused", "answer lost", "late", "applied late", "dropped", "timed out", "away", "crash before", "crash after")
+	add("fault disk ", "crash before", "crash after")
+	add("event ", "crash", "stall", "restart in order", "power cut", "fsync fails", "disk full", "disk lost", "catalog away", "store away",
+		"database clock steps", "process clock steps", "trim", "rm", "retention", "reshard")
+	for _, step := range crashPoints() {
+		add("cut point ", step)
+		if step != "let go" {
+			add("crash at ", step)
+		}
+	}
+	add("duty absorb-check: ", "absorbed")
+	add("duty settle: ", "batch", "outputs", "slots resolved", "members failed")
+	add("duty gc: ", "outputs", "rewritten")
+	add("duty tail-fill: ", "outputs", "rewritten", "idle")
+	add("duty pack-merge: ", "outputs", "rewritten", "idle")
+	add("duty reap-check: ", "confirmed", "reaped", "stand", "gc-worthy", "refused", "armed since", "gone")
+	add("duty trim-check: ", "condemned", "done", "slots condemned", "slots deleted")
+	add("duty orphan: ", "judged", "last look", "still derivable", "named", "found absent", "found intact", "uploads aborted")
+	add("duty reclaim: ", "done", "refs retired", "refs straddling", "watermarks raised")
+	add("duty teardown: ", "done", "refs retired")
+	add("duty sweep: ", "done", "uploads aborted")
+	add("kept ", "trim-check: clock", "reap-check: clock", "orphan: clock")
+	add("", "read fine", "read trimmed", "read deleted", "scan fine", "scan trimmed", "salvaged", "quarantine judged true",
+		"shard fenced", "shard halted", "open held", "append local fine", "append shared fine", "append local lease lost",
+		"row lost with its disk", "slot absorbed as void")
+	return out
+}
+
+// crashPoints are localtier's, by name.
+func crashPoints() []string {
+	return []string{
+		string(localtier.StepAcquired), string(localtier.StepTakenBack), string(localtier.StepLetGo), string(localtier.StepSetAside),
+		string(localtier.StepJudged), string(localtier.StepFencePlaced), string(localtier.StepFenced), string(localtier.StepBuilt),
+		string(localtier.StepSent), string(localtier.StepPlaced), string(localtier.StepAbsorbed), string(localtier.StepCheckpointed),
+		string(localtier.StepFetched), string(localtier.StepHydrated), string(localtier.StepPlanned), string(localtier.StepWatermark),
+		string(localtier.StepReclaimed),
+	}
+}

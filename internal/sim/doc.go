@@ -34,7 +34,8 @@
 //	event.go         what befalls the world
 //	model.go         what clients know, and the one history of each chain and stream
 //	content.go       what an object holds
-//	check.go         the rules: checkchain.go I6 I8, checkrefs.go I1 I2, checkobjects.go I3 I4
+//	check.go         the rules: checkchain.go I6 I8, checkrefs.go I1 I2, checkobjects.go I3 I4,
+//	                 checkslots.go what a slot, a burned key and a seq have to pass
 //	end.go           faults over, all reopened, duties run dry: I5, and all rows read back
 //	cover.go         what was hit; trace.go what happened
 //
@@ -45,6 +46,7 @@
 //
 //	Store    the bucket's driver, below the steps: cfg.Hooks.Store = func(name string, d
 //	         objstore.Driver) objstore.Driver
+//	Requests the bucket's driver, above the steps: it makes of injected errors what it likes
 //	Catalog  the catalog, below the steps; Above, above them (what it swallows is no step)
 //	Disk     a writer's wal.FS, below the fdatasync steps
 //	Skip     guards that catalog/memory does not ask
@@ -58,6 +60,10 @@
 //	cfg := sim.Default(seed)
 //	cfg.Hooks.Skip = map[memory.Guard]bool{memory.Named: true}
 //	synctest.Test(t, func(*testing.T) { r = sim.Run(cfg) })
+//
+// Plants (plant.go; plantcatalog.go, plantstore.go, plantdisk.go) are the bugs that it is
+// known to notice, each with the rules that may say so. TestPlants holds it to them, and
+// prints how many seeds each took; a new rule, or a new way to go wrong, belongs there.
 //
 // What it does not do. Two loops of one process that wait for one mutex, or for each
 // other's turn, are in the Go scheduler's hands; so an auditor does one thing at a time

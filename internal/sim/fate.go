@@ -72,7 +72,7 @@ func DefaultRates() Rates {
 	return Rates{
 		Wait: 60, Late: 20, Refused: 15, Throttled: 4, Lost: 15, Delayed: 10, Conflict: 8, Short: 15, Truncated: 30,
 		Some: 150, Crash: 2, SyncFails: 2, CutStep: 8, InlineRefused: 30,
-		AwayCatalogMax: 3 * time.Minute, AwayStoreMax: 3 * time.Minute,
+		AwayCatalogMax: 100 * time.Second, AwayStoreMax: 100 * time.Second,
 	}
 }
 

@@ -179,7 +179,7 @@ func (p *process) cut(step localtier.Step) error {
 	n := p.cuts[name]
 	p.cuts[name]++
 	s.cover.hit("cut point " + name)
-	die := !s.direct && !p.immune && !p.dead && p.rand("cut "+name, n).IntN(1000) < s.cfg.Rates.CutStep
+	die := !s.direct && !p.immune && !p.dead && p.rand("cut "+name, n).IntN(1000) < s.cfg.Rates.CutStep*rarity(step)
 	if die {
 		s.cover.hit("crash at " + name)
 	}
@@ -191,6 +191,17 @@ func (p *process) cut(step localtier.Step) error {
 		return errDead
 	}
 	return nil
+}
+
+// rarity makes up for crash points that are seldom passed.
+func rarity(step localtier.Step) int {
+	switch step {
+	case localtier.StepTakenBack, localtier.StepLetGo, localtier.StepPlanned, localtier.StepWatermark, localtier.StepReclaimed:
+		return 12
+	case localtier.StepSetAside, localtier.StepJudged, localtier.StepAcquired, localtier.StepFencePlaced, localtier.StepFenced:
+		return 2
+	}
+	return 1
 }
 
 // writerOptions of a process on its machine.

@@ -92,8 +92,11 @@ func (k *checker) read(p *process, stream string, from segment.Pos, tip int, row
 		if end == nil && p.alive() {
 			k.skipped(v, p, stream, next, tip)
 		}
-		overtaken := next < t.find(k.readableFrom(v, stream)) || from.Less(k.readableFrom(v, stream)) && from != (segment.Pos{})
-		k.readEnd(p, stream, overtaken, end)
+		at := from
+		if n := len(rows); n > 0 {
+			at = rows[n-1].at.Next()
+		}
+		k.readEnd(p, stream, at.Less(k.readableFrom(v, stream)), end)
 	})
 }
 
@@ -108,8 +111,8 @@ func (k *checker) skipped(v memory.View, p *process, stream string, from, to int
 	}
 }
 
-// readEnd says which errors a read may end in. overtaken: rows that it had yet to give
-// were trimmed.
+// readEnd says which errors a read may end in. overtaken: live_from passed the position
+// from which it had yet to give.
 func (k *checker) readEnd(p *process, stream string, overtaken bool, end error) {
 	switch {
 	case end == nil, !p.alive():
