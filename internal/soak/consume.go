@@ -24,6 +24,9 @@ type consumerLog struct {
 	asked segment.Seq // the highest acknowledgement that was sent
 	acked segment.Seq // the highest that was answered
 	era   int         // how many losses the shard had then
+	// held: its making is absorbed. Until then it is known on its owner's disk only, and a
+	// taker's retention does not wait for it.
+	held bool
 }
 
 // consumer pulls a shard's rows and acknowledges them.

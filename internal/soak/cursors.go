@@ -42,12 +42,14 @@ func (l *ledger) acking(c *consumerLog, seq segment.Seq) {
 	c.asked = max(c.asked, seq)
 	slowest := segment.Seq(math.MaxUint64)
 	for _, k := range l.consumers {
-		if k.shard == c.shard {
+		if k.shard == c.shard && k.held {
 			slowest = min(slowest, k.asked)
 		}
 	}
-	// What interest let go stays gone, whoever comes later.
-	l.slowest[c.shard] = max(l.slowest[c.shard], slowest)
+	if slowest != math.MaxUint64 {
+		// What interest let go stays gone, whoever comes later.
+		l.slowest[c.shard] = max(l.slowest[c.shard], slowest)
+	}
 }
 
 // ackedTo enters an answer. One from a time of two owners binds nobody.
@@ -74,4 +76,13 @@ func (l *ledger) leaving(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.consumers, key)
+}
+
+// holds says that a consumer stands in the catalog: from now on retention waits for it.
+func (l *ledger) holds(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.consumers[key]; c != nil {
+		c.held = true
+	}
 }

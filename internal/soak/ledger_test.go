@@ -134,7 +134,13 @@ func TestLedgerExcuses(t *testing.T) {
 func TestLedgerConsumers(t *testing.T) {
 	b := newBench(t)
 	fast, slow := &consumerLog{}, &consumerLog{}
-	b.consumers["0/fast"], b.consumers["0/slow"] = fast, slow
+	b.consumers["0/fast"], b.consumers["0/slow"], b.consumers["0/unheard"] = fast, slow, &consumerLog{}
+	b.acking(fast, 120)
+	if b.slowest[0] != 0 {
+		t.Errorf("no consumer is absorbed, and rows up to %d may go", b.slowest[0])
+	}
+	b.holds("0/fast")
+	b.holds("0/slow")
 	b.acking(fast, 120)
 	b.ackedTo(fast, 120, b.era(0))
 	if b.slowest[0] != 0 {

@@ -81,6 +81,7 @@ func (w *watch) chainRow(row *catalog.ChainRow) {
 			w.complain("I6: %s went back from %d to %d", what, was, k.Cursor)
 		}
 		standing[what] = uint64(k.Cursor)
+		w.ledger.holds(fmt.Sprintf("%d/%s", row.Shard, k.Name))
 	}
 	for what, v := range standing {
 		w.cursors[what] = v
@@ -89,6 +90,7 @@ func (w *watch) chainRow(row *catalog.ChainRow) {
 	defer w.ledger.mu.Unlock()
 	if may := w.ledger.slowest[row.Shard]; row.WatermarkSeq > may {
 		w.complain("loss: the watermark of shard %d is %d, its slowest consumer has acknowledged %d", row.Shard, row.WatermarkSeq, may)
+		w.ledger.slowest[row.Shard] = row.WatermarkSeq // told once
 	}
 }
 
