@@ -285,7 +285,7 @@ func debtText(d *auditor.DutySummary) string {
 	case d.DebtAge == 0:
 		return "not due"
 	}
-	return (time.Duration(d.DebtAge * float64(time.Second))).Round(time.Second).String()
+	return time.Duration(d.DebtAge * float64(time.Second)).Round(time.Second).String()
 }
 
 func counts(m map[string]int) string {

@@ -3,7 +3,8 @@
 // of them, and faults over the calls of both.
 //
 //	clock.go   virtual time; waiting advances it
-//	tier.go    New, Auditor, RunDry, and what is checked at the end of every test
+//	tier.go    New, Auditor, RunDry
+//	checks.go  what is checked at every delete, and at the end of every test
 //	slots.go   seal, publish and absorb a segment
 //	faults.go  the i-th call fails, in four forms
 //	verbs.go   the catalog's verbs through the faults
