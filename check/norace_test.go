@@ -1,0 +1,5 @@
+//go:build !race
+
+package check_test
+
+const manyObjectsOfTest = 200_000
