@@ -68,34 +68,49 @@ func (r *run) serveAgain(ctx context.Context) error {
 func (r *run) consumeAll(ctx context.Context) error {
 	for s := range segment.Shard(shards) {
 		who := caller{http: newClient(), shard: s}
-		var list []httpapi.ConsumerOut
-		base := r.fleet.owner(s)
-		if err := call(ctx, who.http, http.MethodGet, fmt.Sprintf("%s/v1/shards/%d/consumers", base, s), "", &list); err != nil {
-			return err
-		}
-		for _, k := range list {
-			if err := r.consumeOne(ctx, s, k.Name); err != nil {
-				return err
-			}
-			r.ledger.leaving(fmt.Sprintf("%d/%s", s, k.Name))
-			if err := call(ctx, who.http, http.MethodDelete, base+consumerPath(s, k.Name), "", nil); err != nil {
-				return err
-			}
-		}
-		// The catalog hears of it with the next slot; one row more makes one.
-		name := nameOn(s, "small")
-		p := r.newProducer(uint64(900+s), name)
-		p.next, p.seq = r.ledger.streams[name].sent, 1
-		b := p.make()
-		target := base + streamPath(name) + "?ack=shared"
-		var got httpapi.Appended
-		if err := call(ctx, who.http, http.MethodPost, target, b.body, &got); err != nil {
-			return err
-		}
-		r.ledger.ack(receipt{stream: name, n: b.n, rows: b.rows, first: got.First, term: got.Term, shared: true, begun: time.Now()})
+		err := r.consumeShard(ctx, who)
 		who.http.CloseIdleConnections()
+		if err != nil {
+			return fmt.Errorf("shard %d: %w", s, err)
+		}
 	}
 	return nil
+}
+
+func (r *run) consumeShard(ctx context.Context, who caller) error {
+	var list []httpapi.ConsumerOut
+	base := r.fleet.owner(who.shard)
+	err := poll(ctx, startTimeout, "list consumers", func() (bool, error) {
+		err := call(ctx, who.http, http.MethodGet, fmt.Sprintf("%s/v1/shards/%d/consumers", base, who.shard), "", &list)
+		return err == nil, err
+	})
+	if err != nil {
+		return err
+	}
+	for _, k := range list {
+		if err := r.consumeOne(ctx, who.shard, k.Name); err != nil {
+			return err
+		}
+		r.ledger.leaving(fmt.Sprintf("%d/%s", who.shard, k.Name))
+		err := poll(ctx, startTimeout, "remove a consumer", func() (bool, error) {
+			var p *problem
+			err := call(ctx, who.http, http.MethodDelete, base+consumerPath(who.shard, k.Name), "", nil)
+			return err == nil || errors.As(err, &p) && p.Code == "no-such-consumer", err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	// The catalog hears of it with the next slot; some rows more make one.
+	name := nameOn(who.shard, "small")
+	p := r.newProducer(uint64(900+who.shard), name)
+	defer p.who.http.CloseIdleConnections()
+	p.id, p.next = "end:"+name, r.ledger.streams[name].sent
+	b := p.make()
+	b.ack = "shared"
+	within, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return p.send(within, b)
 }
 
 func (r *run) consumeOne(ctx context.Context, s segment.Shard, name string) error {

@@ -19,6 +19,7 @@ import (
 // until it is answered; so a row is in the history once.
 type producer struct {
 	*run
+	id     string
 	stream string
 	shard  segment.Shard
 	rng    *rand.Rand
@@ -87,7 +88,7 @@ func (p *producer) post(ctx context.Context, base string, b batch) (got httpapi.
 	if base == "" {
 		return got, errNobody
 	}
-	q := url.Values{"ack": {b.ack}, "producer": {"p:" + p.stream}, "sequence": {fmt.Sprint(p.seq)}}
+	q := url.Values{"ack": {b.ack}, "producer": {p.id}, "sequence": {fmt.Sprint(p.seq)}}
 	err = call(ctx, p.who.http, "POST", base+streamPath(p.stream)+"?"+q.Encode(), b.body, &got)
 	p.fleet.learn(p.shard, base, err)
 	return got, err

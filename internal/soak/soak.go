@@ -162,7 +162,7 @@ func (r *run) soak(ctx context.Context) error {
 func (r *run) newProducer(actor uint64, name string) *producer {
 	shard := segment.ShardOf(name, shards)
 	return &producer{
-		run: r, stream: name, shard: shard, rng: r.rng(actor), seq: 1, begins: map[uint64]entry{},
+		run: r, id: "p:" + name, stream: name, shard: shard, rng: r.rng(actor), seq: 1, begins: map[uint64]entry{},
 		who: caller{http: newClient(), shard: shard},
 	}
 }
