@@ -1,3 +1,7 @@
+//go:build !race
+
+// SQLite under the race detector takes minutes, and the two are called one after the other.
+
 package memory
 
 import (
