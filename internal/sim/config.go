@@ -107,6 +107,6 @@ func Default(seed uint64) Config {
 		Writers: 2, Auditors: 2, Readers: 1, Shards: 1 + uint32(seed%2),
 		ReadGrace: 20 * time.Second, OrphanGrace: time.Minute, Lease: 15 * time.Second,
 		SegmentAge: 2 * time.Second, Pace: 4 * time.Second, PartSize: 2 << 10,
-		Rates: DefaultRates(),
+		Rates: DefaultRates().scaled(seed),
 	}
 }

@@ -23,12 +23,12 @@
 //
 //	config.go        Config, Default, Hooks
 //	sim.go           Run: build, start, schedule, stop, settle
-//	sched.go         park, schedule, perform
+//	sched.go         park, schedule, perform; stack.go who calls
 //	fate.go          what becomes of a call
 //	storestep.go     the bucket's requests as steps
 //	catalogstep.go   the catalog's verbs as steps; verbs.go one method each
-//	disk.go          the writers' disks
-//	process.go       lives of processes; kill
+//	disk.go          the writers' disks; diskfault.go what befalls them
+//	process.go       lives of processes; kill; kind.go their errors by kind
 //	client.go        what is appended, acknowledged, consumed
 //	audit.go         auditors; reader.go readers and I7; operator.go the operator
 //	event.go         what befalls the world

@@ -60,7 +60,6 @@ type Rates struct {
 	Truncated      int
 	Some           int
 	Crash          int // of the process that makes the call, before or after it
-	SyncFails      int
 	CutStep        int // a crash point by name stops the process
 	InlineRefused  int
 	AwayCatalogMax time.Duration // an outage at most
@@ -71,9 +70,21 @@ type Rates struct {
 func DefaultRates() Rates {
 	return Rates{
 		Wait: 60, Late: 20, Refused: 15, Throttled: 4, Lost: 15, Delayed: 10, Conflict: 8, Short: 15, Truncated: 30,
-		Some: 150, Crash: 2, SyncFails: 2, CutStep: 8, InlineRefused: 30,
+		Some: 150, Crash: 2, CutStep: 8, InlineRefused: 30,
 		AwayCatalogMax: 100 * time.Second, AwayStoreMax: 100 * time.Second,
 	}
+}
+
+// scaled makes some seeds calm, so that protocols come to their ends, and some wild.
+func (r Rates) scaled(seed uint64) Rates {
+	times := []float64{1, 0.3, 1, 2, 0.1}[seed%5]
+	for _, rate := range []*int{&r.Refused, &r.Throttled, &r.Lost, &r.Delayed, &r.Conflict, &r.Short, &r.Truncated, &r.Crash, &r.CutStep, &r.InlineRefused} {
+		*rate = int(float64(*rate)*times + 0.5)
+	}
+	if times < 1 {
+		r.AwayCatalogMax, r.AwayStoreMax = r.AwayCatalogMax/4, r.AwayStoreMax/4
+	}
+	return r
 }
 
 // fateOf draws a call's fate.
