@@ -20,6 +20,7 @@ import (
 type producer struct {
 	*run
 	id     string
+	lives  int // how often it began anew
 	stream string
 	shard  segment.Shard
 	rng    *rand.Rand
@@ -108,25 +109,28 @@ func (p *producer) refused(b batch, base string, err error) bool {
 	return !pr.wroteNothing()
 }
 
-// goOn takes up the sequence that the shard expects. One that is lower than ours means that
-// batches are out of the history: those must be excusable, all of them.
+// goOn looks at the sequence that the shard expects. One that is lower than ours means that
+// batches are out of the history: those must be excusable, all of them. Their numbers are not
+// used again for other rows, since an attempt of theirs may still be on its way to the
+// taker and would be answered for ours: a new producer begins.
 func (p *producer) goOn(b batch, base string, expect uint64) {
 	if base != p.fleet.owner(p.shard) {
 		return // a former owner that has not heard of it: what it expects is of no history
 	}
 	if expect > p.seq {
-		p.complain("%s at %s expects sequence %d, %d was never sent", p.stream, base, expect, p.seq)
+		p.complain("%s at %s expects sequence %d of %s, %d was never sent", p.stream, base, expect, p.id, p.seq)
 	}
 	l := p.ledger
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	for q := expect; q < p.seq; q++ {
 		if e, ok := p.begins[q]; ok && !l.excusable(p.shard, &e) {
 			p.complain("loss: %s at %s expects sequence %d, but %d was acknowledged: %s (next batch begins with row %d)", p.stream, base, expect, q, e, b.n)
 		}
-		delete(p.begins, q)
 	}
-	l.mu.Unlock()
-	p.seq = expect
+	p.lives++
+	p.id, p.seq = fmt.Sprintf("p%d:%s", p.lives, p.stream), 1
+	clear(p.begins)
 }
 
 func (p *producer) acked(b batch, got httpapi.Appended, r receipt) error {
