@@ -62,7 +62,6 @@ func guardPlants() []Plant {
 	}
 	return []Plant{
 		skip("delete without grace", []string{"I4"}, memory.ReadGrace),
-		skip("trim-check without condemned_at", []string{"I4"}, memory.CondemnedAt),
 		skip("judge without condemn", []string{"03 §8"}, memory.Condemned),
 		skip("commit whatever became of its intent", []string{"I2"}, memory.CommitIntent).in(impatience),
 		skip("commit over refs that changed", []string{"I1", "I2"}, memory.CommitRefs),
@@ -80,8 +79,8 @@ func (p Plant) in(tune func(*Config)) Plant {
 
 // impatience has intents judged soon, while their jobs are held up.
 func impatience(cfg *Config) {
-	cfg.OrphanGrace = 8 * time.Second
-	cfg.Rates.Delayed, cfg.Rates.Crash = 40, 4
+	cfg.OrphanGrace, cfg.Stalls = 6*time.Second, 20
+	cfg.Rates.Delayed, cfg.Rates.Crash = 80, 4
 }
 
 // skip has the catalog not ask guards.

@@ -26,6 +26,7 @@ func catalogPlants() []Plant {
 		above("an unknown outcome of an absorb taken for success", []string{"I8", "03 §2"}, func(_ string, c catalog.Catalog) catalog.Catalog { return absorbsBlindly{c} }),
 		above("absorb brings dead refs back", []string{"I1", "I2"}, func(_ string, c catalog.Catalog) catalog.Catalog { return &absorbsAgain{Catalog: c} }, memory.DeadRefs),
 		above("commit without its intent", []string{"I3"}, func(_ string, c catalog.Catalog) catalog.Catalog { return announcesNothing{c} }, memory.CommitIntent),
+		above("trim-check without condemned_at", []string{"I4"}, func(_ string, c catalog.Catalog) catalog.Catalog { return looksEarly{c} }, memory.CondemnedAt),
 		above("marker without version", []string{"I1", "I3", "I5"}, func(_ string, c catalog.Catalog) catalog.Catalog { return &resolvesLater{Catalog: c} }, memory.Version),
 		above("reap at the first look", []string{"I4"}, func(_ string, c catalog.Catalog) catalog.Catalog { return looksOnce{c} }, memory.Confirmed),
 		above("liveness by first seq", []string{"I2"}, func(_ string, c catalog.Catalog) catalog.Catalog { return looksAtFirst{c} }, memory.Named),
@@ -174,6 +175,17 @@ func (c *resolvesLater) TakeDue(ctx context.Context, k catalog.Take) ([]catalog.
 		if err := c.Catalog.Resolve(ctx, m); err != nil {
 			return nil, err
 		}
+	}
+	return c.Catalog.TakeDue(ctx, k)
+}
+
+// looksEarly runs trim-checks that are not due, as may be: condemned_at is what holds
+// slots back then.
+type looksEarly struct{ catalog.Catalog }
+
+func (c looksEarly) TakeDue(ctx context.Context, k catalog.Take) ([]catalog.Marker, error) {
+	if slices.Contains(k.Duties, catalog.DutyTrimCheck) {
+		k.Ahead = time.Hour
 	}
 	return c.Catalog.TakeDue(ctx, k)
 }

@@ -7,7 +7,7 @@ import (
 // diskPlants are writers that do not wait for their disks.
 func diskPlants() []Plant {
 	disk := func(name string, wrap func(fs wal.FS) wal.FS) Plant {
-		return Plant{Name: name, Rules: []string{"I1", "I8", "03 §3", "start"}, plant: func(cfg *Config) {
+		return Plant{Name: name, Rules: []string{"I1", "I8", "03 §3", "start", "end"}, plant: func(cfg *Config) {
 			cfg.Hooks.Disk = func(name string, fs wal.FS) wal.FS {
 				if name == "end" {
 					return fs
