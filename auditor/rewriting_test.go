@@ -144,6 +144,7 @@ func TestRewriteThatArmsItselfAgain(t *testing.T) {
 func TestRewritesAreTakenFewAtATime(t *testing.T) {
 	x := newTier(t)
 	owe(x, catalog.DutyGC, "a", "b", "c", "d", "e")
+	var mu sync.Mutex // least
 	least := 5
 	a := policed(x, auditor.Config{Concurrency: 2, Duties: []string{"gc"}}, func(ctx context.Context, m catalog.Marker) (settle.Report, error) {
 		free := 0
@@ -152,7 +153,9 @@ func TestRewritesAreTakenFewAtATime(t *testing.T) {
 				free++
 			}
 		}
+		mu.Lock()
 		least = min(least, free)
+		mu.Unlock()
 		if m.ID == "a" && free != 3 {
 			t.Errorf("%d of 5 are free to take while two are worked on", free)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -140,14 +141,20 @@ func TestK7TeardownDuringEachStepOfEachRewrite(t *testing.T) {
 		t.Run(string(s.duty), func(t *testing.T) {
 			for at := 1; ; at++ {
 				x := s.built(t)
+				var mu sync.Mutex // calls, struck
 				calls, struck := 0, ""
 				f := &audittest.Faults{}
 				f.Hook = func(call string, after bool) {
-					if after || struck != "" {
-						return
+					mu.Lock()
+					strikes := !after && struck == ""
+					if strikes {
+						calls++
+						if strikes = calls == at; strikes {
+							struck = call
+						}
 					}
-					if calls++; calls == at {
-						struck = call
+					mu.Unlock()
+					if strikes {
 						drop(x, "big", "tiny")
 						once(x, x.Auditor("other", auditor.Config{Duties: []string{"teardown"}}))
 					}
