@@ -38,7 +38,7 @@ demo: ## the life of 2.8 million rows: Go's own source through every protocol (S
 
 sim: ## the simulator over SEEDS seeds (default 2000) from FROM (default 1): every rule after every step, coverage at the end
 	$(GO) test -c -o .cache/sim.test ./internal/sim
-	cd internal/sim && $(CURDIR)/.cache/sim.test -test.run '^TestSim$$' -test.timeout 0 -seeds=$(SEEDS) -from=$(or $(FROM),1)
+	cd internal/sim && $(CURDIR)/.cache/sim.test -test.run '^(TestSim|TestPlants)$$' -test.timeout 0 -seeds=$(SEEDS) -from=$(or $(FROM),1)
 
 soak: ## the simulator over new seeds until stopped, or until one breaks a rule
 	$(GO) test -c -o .cache/sim.test ./internal/sim

@@ -79,7 +79,7 @@ func TestPlants(t *testing.T) {
 			fmt.Fprintf(&table, "\n%-52s %3d seeds %5d steps  %.110s", p.Name, f.seeds, f.steps, f.by)
 		}
 	}
-	t.Logf("planted, and caught after:%s", table.String())
+	fmt.Printf("planted, and caught after:%s\n", table.String())
 }
 
 func catch(t *testing.T, p sim.Plant, clean *cleanRuns) caught {
