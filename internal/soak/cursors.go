@@ -40,15 +40,19 @@ func (l *ledger) acking(c *consumerLog, seq segment.Seq) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.asked = max(c.asked, seq)
+	l.letGo(c.shard)
+}
+
+// letGo raises what interest may let go. What is gone stays gone, whoever comes later. Under mu.
+func (l *ledger) letGo(s segment.Shard) {
 	slowest := segment.Seq(math.MaxUint64)
 	for _, k := range l.consumers {
-		if k.shard == c.shard && k.held {
+		if k.shard == s && k.held {
 			slowest = min(slowest, k.asked)
 		}
 	}
 	if slowest != math.MaxUint64 {
-		// What interest let go stays gone, whoever comes later.
-		l.slowest[c.shard] = max(l.slowest[c.shard], slowest)
+		l.slowest[s] = max(l.slowest[s], slowest)
 	}
 }
 
@@ -75,7 +79,10 @@ func (l *ledger) askedBy(c *consumerLog) segment.Seq {
 func (l *ledger) leaving(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.consumers, key)
+	if c := l.consumers[key]; c != nil {
+		delete(l.consumers, key)
+		l.letGo(c.shard) // as soon as its owner hears of it
+	}
 }
 
 // holds says that a consumer stands in the catalog: from now on retention waits for it.

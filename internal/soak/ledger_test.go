@@ -150,6 +150,14 @@ func TestLedgerConsumers(t *testing.T) {
 	if b.slowest[0] != 110 {
 		t.Errorf("rows up to %d may go, want 110", b.slowest[0])
 	}
+	b.consumers["0/late"] = &consumerLog{held: true, asked: 5}
+	b.acking(slow, 115)
+	if b.slowest[0] != 110 {
+		t.Errorf("a late one has nothing yet, and rows up to %d may go", b.slowest[0])
+	}
+	if b.leaving("0/late"); b.slowest[0] != 115 {
+		t.Errorf("the late one is removed: rows up to %d may go, want 115", b.slowest[0])
+	}
 	if !b.wentBack(fast, 120) || b.wentBack(fast, 121) {
 		t.Error("a cursor that went back is not told from one that did not")
 	}
