@@ -141,6 +141,12 @@ type StandingSlot struct {
 	Marker Marker
 }
 
+// MaxWindowRefs is how many live refs a window may hold before one more slot or pack
+// begins in it. What a rewrite keeps in memory follows its refs, not its bytes: measured,
+// some 3.4 kB a ref (refs, runs, sources, the commit), so 0.7 GB for these, and a slot has
+// at most 50,000 streams more. Options of an implementation lower it for tests.
+const MaxWindowRefs = 200_000
+
 // Window is a batch's worth of standing slots with the refs that name them.
 type Window struct {
 	Chain ChainRow
@@ -216,7 +222,9 @@ type Rewriter interface {
 	LeaseDuty(ctx context.Context, h Holder, lease time.Duration) error
 	ReleaseDuty(ctx context.Context, h Holder) error
 	// Window returns the earliest run of consecutive slots whose settle markers stand
-	// and are due, up to maxBytes (at least one), with their live refs.
+	// and are due, up to maxBytes (at least one), with their live refs. It ends before the
+	// first slot whose live refs begin behind MaxWindowRefs others; the next window begins
+	// there.
 	Window(ctx context.Context, c segment.Chain, maxBytes int64) (Window, error)
 	// Announce writes the intent and arms the orphan judge for it, one orphan grace
 	// out and past its deadline. A standing intent of the same Holder.Duty and ID is taken over: new
@@ -237,7 +245,9 @@ type Rewriter interface {
 	// that no ref names any more, and arms the chain's trim-check one grace out in the same transaction.
 	ResolveSettled(ctx context.Context, c segment.Chain, markers []MarkerRef) (resolved int, err error)
 	// PackWindow returns the earliest packs of a chain's generation that live refs name, at
-	// most packs of them, with all live refs that name them.
+	// most packs of them, with all live refs that name them. It ends with the pack that
+	// reaches MaxWindowRefs. A pack that reaches them by itself is as large as a pack may
+	// be: it is passed over, and in no window.
 	PackWindow(ctx context.Context, c segment.Chain, generation uint32, packs int) (PackWindow, error)
 }
 
@@ -246,7 +256,9 @@ type PackWindow struct {
 	Chain ChainRow
 	Now   time.Time
 	Packs []string // keys, in order of their first slots
-	Refs  []Ref    // at or above live_from, by (stream, first)
+	// Passed are those passed over, for they name MaxWindowRefs streams or more.
+	Passed []string
+	Refs   []Ref // at or above live_from, by (stream, first)
 	// LiveFrom is the effective one of every stream in Refs, by stream id.
 	LiveFrom map[int64]segment.Pos
 }

@@ -15,7 +15,7 @@ import (
 
 func testSettings(t *testing.T, open Open) {
 	clock := NewClock()
-	w := &World{T: t, Ctx: context.Background(), C: open(t, clock.Now), Clock: clock}
+	w := &World{T: t, Ctx: context.Background(), C: open(t, Options{Clock: clock.Now}), Clock: clock}
 	_, err := w.C.Settings(w.Ctx)
 	w.Is(err, catalog.ErrNotFound, "")
 	_, err = w.C.Init(w.Ctx, segment.UUID{})

@@ -12,7 +12,7 @@ import (
 // until then each side goes by the careful one of the two.
 func testMargins(t *testing.T, open Open) {
 	clock := NewClock()
-	w := &World{T: t, Ctx: context.Background(), C: open(t, clock.Now), Clock: clock}
+	w := &World{T: t, Ctx: context.Background(), C: open(t, Options{Clock: clock.Now}), Clock: clock}
 	_, err := w.C.Init(w.Ctx, UUID(1))
 	w.OK(err)
 	for _, x := range []struct {

@@ -14,9 +14,15 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-// Open makes an empty catalog whose clock is the given one; it is closed by t's
-// cleanup.
-type Open func(t *testing.T, clock func() time.Time) catalog.Catalog
+// Options of a catalog to be made.
+type Options struct {
+	Clock func() time.Time
+	// WindowRefs lowers catalog.MaxWindowRefs, if it is not 0.
+	WindowRefs int
+}
+
+// Open makes an empty catalog; it is closed by t's cleanup.
+type Open func(t *testing.T, o Options) catalog.Catalog
 
 // Clock is a hand-wound clock.
 type Clock struct {
@@ -68,8 +74,14 @@ type World struct {
 // NewWorld opens and fills a catalog.
 func NewWorld(t *testing.T, open Open) *World {
 	t.Helper()
+	return newWorld(t, open, Options{})
+}
+
+func newWorld(t *testing.T, open Open, o Options) *World {
+	t.Helper()
 	clock := NewClock()
-	w := &World{T: t, Ctx: context.Background(), C: open(t, clock.Now), Clock: clock, Chain: segment.Chain{Epoch: 1}, Owner: UUID(1), Next: 1, ID: 1}
+	o.Clock = clock.Now
+	w := &World{T: t, Ctx: context.Background(), C: open(t, o), Clock: clock, Chain: segment.Chain{Epoch: 1}, Owner: UUID(1), Next: 1, ID: 1}
 	_, err := w.C.Init(w.Ctx, UUID(99))
 	w.OK(err)
 	_, err = w.C.SeedReadGrace(w.Ctx, readGrace)

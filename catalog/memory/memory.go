@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 type Options struct {
 	// Clock is the catalog's clock; nil is time.Now.
 	Clock func() time.Time
+	// WindowRefs is for tests: what catalog.MaxWindowRefs is, if it is not 0.
+	WindowRefs int
 	// Skip names guards that are not asked: planted faults, for the simulator's test of
 	// itself. Nil plants none.
 	Skip map[Guard]bool
@@ -21,8 +24,9 @@ type Options struct {
 
 // Catalog implements catalog.Catalog. Every verb is one critical section.
 type Catalog struct {
-	clock func() time.Time
-	skip  map[Guard]bool
+	clock      func() time.Time
+	skip       map[Guard]bool
+	windowRefs int
 
 	mu      sync.Mutex
 	closed  bool    // under mu
@@ -34,7 +38,7 @@ var _ catalog.Catalog = (*Catalog)(nil)
 
 // New is an empty catalog.
 func New(opt Options) *Catalog {
-	c := &Catalog{clock: opt.Clock, skip: map[Guard]bool{}, t: newTables()}
+	c := &Catalog{clock: opt.Clock, skip: map[Guard]bool{}, windowRefs: cmp.Or(max(opt.WindowRefs, 0), catalog.MaxWindowRefs), t: newTables()}
 	if c.clock == nil {
 		c.clock = time.Now
 	}

@@ -2,15 +2,14 @@ package memory
 
 import (
 	"testing"
-	"time"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/catalogtest"
 )
 
 func TestConformance(t *testing.T) {
-	catalogtest.Run(t, func(t *testing.T, clock func() time.Time) catalog.Catalog {
-		c := New(Options{Clock: clock})
+	catalogtest.Run(t, func(t *testing.T, o catalogtest.Options) catalog.Catalog {
+		c := New(Options{Clock: o.Clock, WindowRefs: o.WindowRefs})
 		t.Cleanup(func() {
 			checkIndexes(t, c)
 			if err := c.Close(); err != nil {

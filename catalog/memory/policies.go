@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"iter"
+	"maps"
 	"math"
 	"strings"
 
@@ -99,13 +100,20 @@ func (c *Catalog) PackWindow(ctx context.Context, ch segment.Chain, generation u
 			return err
 		}
 		for key := range t.packsOf(ch, generation) {
-			if len(w.Packs) == min(packs, pageMax) {
+			if len(w.Packs) == min(packs, pageMax) || len(w.Refs) >= c.windowRefs || len(w.Packs)+len(w.Passed) == 2*min(packs, pageMax) {
 				break
 			}
-			w.Packs = append(w.Packs, key)
-			if w.Refs, err = t.liveNaming(key, w.Refs, w.LiveFrom); err != nil {
+			from := map[int64]segment.Pos{}
+			refs, err := t.liveNaming(key, nil, from)
+			if err != nil {
 				return err
 			}
+			if len(refs) >= c.windowRefs {
+				w.Passed = append(w.Passed, key)
+				continue
+			}
+			w.Packs, w.Refs = append(w.Packs, key), append(w.Refs, refs...)
+			maps.Copy(w.LiveFrom, from)
 		}
 		w.Refs = sorted(w.Refs)
 		return nil

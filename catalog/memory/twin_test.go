@@ -24,12 +24,12 @@ import (
 func TestTwin(t *testing.T) {
 	calls := 0
 	t.Run("suite", func(t *testing.T) {
-		catalogtest.Run(t, func(t *testing.T, clock func() time.Time) catalog.Catalog {
-			db, err := sqlite.Open(context.Background(), sqlite.Options{Path: filepath.Join(t.TempDir(), "catalog.db"), Create: true, Clock: clock})
+		catalogtest.Run(t, func(t *testing.T, o catalogtest.Options) catalog.Catalog {
+			db, err := sqlite.Open(context.Background(), sqlite.Options{Path: filepath.Join(t.TempDir(), "catalog.db"), Create: true, Clock: o.Clock, WindowRefs: o.WindowRefs})
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := &twin{t: t, mem: New(Options{Clock: clock}), db: db}
+			w := &twin{t: t, mem: New(Options{Clock: o.Clock, WindowRefs: o.WindowRefs}), db: db}
 			t.Cleanup(func() {
 				w.compareAll()
 				checkIndexes(t, w.mem)

@@ -14,13 +14,13 @@ const windowSlots = 10_000
 // them.
 func (c *Catalog) Window(ctx context.Context, ch segment.Chain, maxBytes int64) (w catalog.Window, err error) {
 	err = c.read(ctx, "Window", func(t *tx) (err error) {
-		w, err = t.window(ch, maxBytes)
+		w, err = t.window(ch, maxBytes, c.windowRefs)
 		return err
 	})
 	return w, err
 }
 
-func (t *tx) window(c segment.Chain, maxBytes int64) (w catalog.Window, err error) {
+func (t *tx) window(c segment.Chain, maxBytes int64, maxRefs int) (w catalog.Window, err error) {
 	w.Now, w.LiveFrom = t.now, map[int64]segment.Pos{}
 	if w.Chain, err = t.row(c); err != nil {
 		return w, err
@@ -36,6 +36,9 @@ func (t *tx) window(c segment.Chain, maxBytes int64) (w catalog.Window, err erro
 			continue
 		}
 		if n > 0 && (s.ID != w.Slots[n-1].ID+1 || bytes+s.Bytes > maxBytes) {
+			break
+		}
+		if len(w.Refs) >= maxRefs && t.hasLive(s.key) {
 			break
 		}
 		bytes += s.Bytes

@@ -20,8 +20,8 @@ type world struct {
 func newWorld(t *testing.T, skip ...Guard) *world {
 	t.Helper()
 	w := &world{}
-	w.World = catalogtest.NewWorld(t, func(t *testing.T, clock func() time.Time) catalog.Catalog {
-		w.mem = New(Options{Clock: clock, Skip: skipping(skip...)})
+	w.World = catalogtest.NewWorld(t, func(t *testing.T, o catalogtest.Options) catalog.Catalog {
+		w.mem = New(Options{Clock: o.Clock, Skip: skipping(skip...)})
 		t.Cleanup(func() { checkIndexes(t, w.mem) })
 		return w.mem
 	})

@@ -31,6 +31,8 @@ type Options struct {
 	// Readers is the number of reading connections (default 2: on two cores more are
 	// slower), each with a cache of an eighth of CacheBytes.
 	Readers int
+	// WindowRefs is for tests: what catalog.MaxWindowRefs is, if it is not 0.
+	WindowRefs int
 }
 
 const (
@@ -72,6 +74,9 @@ func Open(ctx context.Context, opt Options) (*DB, error) {
 	}
 	if d.opt.Readers <= 0 {
 		d.opt.Readers = defaultReaders
+	}
+	if d.opt.WindowRefs <= 0 {
+		d.opt.WindowRefs = catalog.MaxWindowRefs
 	}
 	if err := d.checkPath(); err != nil {
 		return nil, err

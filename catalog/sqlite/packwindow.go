@@ -13,34 +13,61 @@ func (d *DB) PackWindow(ctx context.Context, c segment.Chain, generation uint32,
 		return w, catalog.Invalid("PackWindow", "%d packs", packs)
 	}
 	err = d.read(ctx, "PackWindow", func(t *tx) (err error) {
-		w, err = t.packWindow(c, generation, packs)
+		w, err = t.packWindow(c, generation, packBound{page(packs), d.opt.WindowRefs})
 		return err
 	})
 	return w, err
 }
 
-func (t *tx) packWindow(c segment.Chain, generation uint32, packs int) (w catalog.PackWindow, err error) {
+// packBound is what ends a window of packs.
+type packBound struct{ packs, refs int }
+
+func (t *tx) packWindow(c segment.Chain, generation uint32, bound packBound) (w catalog.PackWindow, err error) {
 	w.Now, w.LiveFrom = t.now, map[int64]segment.Pos{}
 	if w.Chain, err = t.chain(c); err != nil {
 		return w, err
 	}
-	if w.Packs, err = t.packs(c, generation, page(packs)); err != nil || len(w.Packs) == 0 {
-		return w, err
-	}
-	keys, err := jsonArg(w.Packs)
+	// As many again, should as many be passed over.
+	keys, err := t.packs(c, generation, 2*bound.packs)
 	if err != nil {
 		return w, err
 	}
-	live, err := t.refs("SELECT "+refCols+` FROM json_each(?) j CROSS JOIN object o ON o.key = j.value CROSS JOIN ref r ON r.object = o.id
- LEFT JOIN stream s ON s.id = r.stream LEFT JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard`, keys)
-	for i := range live {
-		if l := &live[i]; !l.Dead(l.LiveFrom) {
-			w.Refs = append(w.Refs, l.Ref)
-			w.LiveFrom[l.StreamID] = l.LiveFrom
+	for _, key := range keys {
+		if len(w.Packs) == bound.packs || len(w.Refs) >= bound.refs {
+			break
+		}
+		live, err := t.packRefs(key, bound.refs)
+		if err != nil {
+			return w, err
+		}
+		if len(live) >= bound.refs {
+			w.Passed = append(w.Passed, key)
+			continue
+		}
+		w.Packs = append(w.Packs, key)
+		for i := range live {
+			w.Refs = append(w.Refs, live[i].Ref)
+			w.LiveFrom[live[i].StreamID] = live[i].LiveFrom
 		}
 	}
 	sortRefs(w.Refs)
-	return w, err
+	return w, nil
+}
+
+// packRefs are the live refs that name a pack, at most max of them.
+func (t *tx) packRefs(key string, max int) (live []catalog.LiveRef, err error) {
+	err = t.query("SELECT "+refCols+` FROM object o CROSS JOIN ref r ON r.object = o.id
+ LEFT JOIN stream s ON s.id = r.stream LEFT JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard WHERE o.key = ?`, func(scan scanFunc) error {
+		l, err := scanRef(scan)
+		if err != nil || l.Dead(l.LiveFrom) {
+			return err
+		}
+		if live = append(live, l); len(live) >= max {
+			return errStop
+		}
+		return nil
+	}, key)
+	return live, err
 }
 
 // packs are the keys of a generation's packs that live refs name, in the order of their

@@ -12,7 +12,13 @@ import (
 
 func openAt(t testing.TB, path string, clock func() time.Time) *DB {
 	t.Helper()
-	d, err := Open(context.Background(), Options{Path: path, Create: true, Clock: clock})
+	return openWith(t, Options{Path: path, Clock: clock})
+}
+
+func openWith(t testing.TB, opt Options) *DB {
+	t.Helper()
+	opt.Create = true
+	d, err := Open(context.Background(), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,8 +31,8 @@ func openAt(t testing.TB, path string, clock func() time.Time) *DB {
 }
 
 func TestConformance(t *testing.T) {
-	catalogtest.Run(t, func(t *testing.T, clock func() time.Time) catalog.Catalog {
-		d := openAt(t, filepath.Join(t.TempDir(), "catalog.db"), clock)
+	catalogtest.Run(t, func(t *testing.T, o catalogtest.Options) catalog.Catalog {
+		d := openWith(t, Options{Path: filepath.Join(t.TempDir(), "catalog.db"), Clock: o.Clock, WindowRefs: o.WindowRefs})
 		t.Cleanup(func() { checkPlans(t, d) }) // before it is closed
 		return d
 	})

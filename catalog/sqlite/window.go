@@ -11,7 +11,7 @@ import (
 // them.
 func (d *DB) Window(ctx context.Context, c segment.Chain, maxBytes int64) (w catalog.Window, err error) {
 	err = d.read(ctx, "Window", func(t *tx) (err error) {
-		w, err = t.window(c, maxBytes)
+		w, err = t.window(c, maxBytes, d.opt.WindowRefs)
 		return err
 	})
 	return w, err
@@ -20,7 +20,7 @@ func (d *DB) Window(ctx context.Context, c segment.Chain, maxBytes int64) (w cat
 // windowSlots bounds a window of empty slots, which no bytes bound.
 const windowSlots = 10_000
 
-func (t *tx) window(c segment.Chain, maxBytes int64) (w catalog.Window, err error) {
+func (t *tx) window(c segment.Chain, maxBytes int64, maxRefs int) (w catalog.Window, err error) {
 	w.Now, w.LiveFrom = t.now, map[int64]segment.Pos{}
 	if w.Chain, err = t.chain(c); err != nil {
 		return w, err
@@ -47,20 +47,28 @@ func (t *tx) window(c segment.Chain, maxBytes int64) (w catalog.Window, err erro
 	if err != nil || len(w.Slots) == 0 {
 		return w, err
 	}
-	return w, t.windowRefs(&w)
+	return w, t.windowRefs(&w, maxRefs)
 }
 
-// windowRefs reads the refs that name the window's slots, in one query.
-func (t *tx) windowRefs(w *catalog.Window) error {
+// windowRefs reads the refs that name the window's slots, in one query, and ends both
+// before the first slot that begins behind max refs.
+func (t *tx) windowRefs(w *catalog.Window, max int) error {
 	c := w.Chain.Chain
+	var at segment.ID
 	// Slots before objects before refs: each step by its index.
-	err := t.query("SELECT "+refCols+` FROM slot w CROSS JOIN object o ON o.key = w.key CROSS JOIN ref r ON r.object = o.id
+	err := t.query("SELECT "+refCols+`, w.id FROM slot w CROSS JOIN object o ON o.key = w.key CROSS JOIN ref r ON r.object = o.id
  LEFT JOIN stream s ON s.id = r.stream LEFT JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard
- WHERE w.epoch = ? AND w.shard = ? AND w.id BETWEEN ? AND ?`, func(scan scanFunc) error {
-		l, err := scanRef(scan)
+ WHERE w.epoch = ? AND w.shard = ? AND w.id BETWEEN ? AND ? ORDER BY w.id`, func(scan scanFunc) error {
+		var id segment.ID
+		l, err := scanRef(func(cols ...any) error { return scan(append(cols, &id)...) })
 		if err != nil || l.Dead(l.LiveFrom) {
 			return err
 		}
+		if id != at && len(w.Refs) >= max {
+			w.Slots = w.Slots[:id-w.Slots[0].ID] // they are consecutive
+			return errStop
+		}
+		at = id
 		w.Refs = append(w.Refs, l.Ref)
 		w.LiveFrom[l.StreamID] = l.LiveFrom
 		return nil
