@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -23,7 +24,7 @@ func TestOneSeedOneRun(t *testing.T) {
 		}
 		a, b := results[0], results[1]
 		if a.Hash != b.Hash || a.Steps != b.Steps || !reflect.DeepEqual(a.Coverage, b.Coverage) {
-			t.Errorf("seed %d: %d steps with hash %x, then %d with %x; they part at\n%s", seed+1, a.Steps, a.Hash, b.Steps, b.Hash, parting(&traces[0], &traces[1]))
+			t.Errorf("seed %d: %d steps with hash %x, then %d with %x; they part at\n%s%s", seed+1, a.Steps, a.Hash, b.Steps, b.Hash, parting(&traces[0], &traces[1]), counted(a.Coverage, b.Coverage))
 		}
 		if of, there := hashes[a.Hash]; there {
 			t.Errorf("seeds %d and %d run alike", of, seed+1)
@@ -44,6 +45,16 @@ func parting(a, b *bytes.Buffer) string {
 			return "no step: what differs is not in the trace\n"
 		}
 	}
+}
+
+// counted are the counts that differ.
+func counted(a, b sim.Coverage) (out string) {
+	for _, what := range a.Names() {
+		if a[what] != b[what] {
+			out += fmt.Sprintf("%s: %d and %d\n", what, a[what], b[what])
+		}
+	}
+	return out
 }
 
 // TestEveryVerbIsAStep: a verb that was added to the catalog and has no method in verbs.go

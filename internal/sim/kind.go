@@ -23,7 +23,7 @@ func kindOf(err error) string {
 		name string
 	}{
 		{localtier.ErrHeld, "held"}, {localtier.ErrChainClosed, "chain closed"}, {localtier.ErrRolledBack, "rolled back"},
-		{localtier.ErrLeftover, "leftover"}, {localtier.ErrFenced, "fenced"}, {localtier.ErrLeaseLost, "lease lost"},
+		{localtier.ErrLeftover, "leftover"}, {localtier.ErrFenced, "fenced"}, {catalog.ErrFenced, "fenced"}, {localtier.ErrLeaseLost, "lease lost"},
 		{localtier.ErrHalted, "halted"}, {localtier.ErrClosed, "closed"}, {localtier.ErrBackpressure, "backpressure"},
 		{localtier.ErrUnpublished, "unpublished"}, {localtier.ErrNotOwner, "not owner"}, {wal.ErrLocked, "locked"},
 		{segment.ErrCorrupt, "corrupt"}, {errDead, "dead"}, {powercut.ErrPowerOff, "power off"},

@@ -29,10 +29,7 @@ type process struct {
 	dead         bool           // Sim.mu
 	stalledUntil time.Time      // Sim.mu
 	counts       map[string]int // Sim.mu; calls by identity
-	cuts         map[string]int // Sim.mu
 	uuids        map[string]int // Sim.mu; made, by directory
-	drewAt       time.Duration  // Sim.mu; when a jitter was drawn last
-	drew         int            // Sim.mu; jitters of that moment
 	served       int            // the main loop's own: how often it opened a writer
 	nonces       atomic.Int64   // given out
 	stepped      time.Duration  // Sim.mu; what its clock is ahead
@@ -50,7 +47,7 @@ type process struct {
 // newProcess wires a process; it does nothing yet.
 func (s *Sim) newProcess(name string) (*process, error) {
 	s.lives[name]++
-	p := &process{sim: s, name: name, life: s.lives[name], counts: map[string]int{}, cuts: map[string]int{}, uuids: map[string]int{}}
+	p := &process{sim: s, name: name, life: s.lives[name], counts: map[string]int{}, uuids: map[string]int{}}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	var err error
 	if p.store, err = newStore(p, s.cfg.Hooks.store(p.name, s.mem)); err != nil {
@@ -116,18 +113,11 @@ func (p *process) now() time.Time {
 	return time.Now().Round(0).Add(p.stepped)
 }
 
-// jitter draws a pause from the seed: never the same twice, so that no two timers of a
-// world end in one moment.
+// jitter draws a pause from the seed and the moment: goroutines that draw in one moment may
+// do so in any order.
 func (p *process) jitter(window time.Duration) time.Duration {
 	at := time.Since(p.sim.trace.began)
-	p.sim.mu.Lock()
-	if at != p.drewAt {
-		p.drewAt, p.drew = at, 0
-	}
-	p.drew++
-	n := p.drew
-	p.sim.mu.Unlock()
-	return time.Duration(p.rand("jitter "+at.String(), n).Int64N(int64(window)+1)) + 1
+	return time.Duration(p.rand("jitter "+at.String(), 0).Int64N(int64(window)+1)) + 1
 }
 
 // newUUID makes the next one of a directory: compressed sizes depend on them.
@@ -173,10 +163,10 @@ func (p *process) cut(step localtier.Step) error {
 	s := p.sim
 	s.mu.Lock()
 	name := string(step)
-	n := p.cuts[name]
-	p.cuts[name]++
 	s.cover.hit("cut point " + name)
-	die := !s.direct && !p.immune && !p.dead && p.rand("cut "+name, n).IntN(1000) < s.cfg.Rates.CutStep*rarity(step)
+	// By the moment: two shards of a writer may come by in one, in any order.
+	at := time.Since(s.trace.began).String()
+	die := !s.direct && !p.immune && !p.dead && p.rand("cut "+name+at, 0).IntN(1000) < s.cfg.Rates.CutStep*rarity(step)
 	if die {
 		s.cover.hit("crash at " + name)
 	}

@@ -128,9 +128,10 @@ func (s *Sim) ready() []*call {
 
 // schedule runs the world until its time or its steps are over, or a rule is broken.
 func (s *Sim) schedule() {
-	for s.steps < s.cfg.Steps && time.Now().Before(s.end) {
+	for {
+		// Behind it nobody else of the bubble runs, until this goroutine waits.
 		synctest.Wait()
-		if s.check.broken() {
+		if s.check.broken() || s.steps >= s.cfg.Steps || !time.Now().Before(s.end) {
 			return
 		}
 		if s.event() {
@@ -261,6 +262,8 @@ func (s *Sim) nextWaking() (d time.Duration) {
 
 // wait lets time pass while calls are under way.
 func (s *Sim) wait(d time.Duration) {
+	s.mu.Lock()
 	s.steps++
+	s.mu.Unlock()
 	time.Sleep(d + time.Nanosecond)
 }
