@@ -4,6 +4,7 @@
 //
 //	catalog          the model, the verbs, the pure rules shared by implementations
 //	catalog/sqlite   one file, several processes of one machine
+//	catalog/memory   one process, nothing durable: for tests and the simulator
 //	catalogtest      the conformance suite of every implementation
 //
 // Every verb is one transaction. A verb either happened as a whole, or it

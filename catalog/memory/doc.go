@@ -1,5 +1,5 @@
-// Package memory is the catalog in memory: for tests, for the simulator, and for
-// trying a deployment out. It is not durable; whoever wants its rows tomorrow takes
+// Package memory is the catalog in memory: for tests and for the simulator. It is not
+// durable, and one process has it alone; whoever wants its rows tomorrow takes
 // catalog/sqlite.
 //
 //	verb ──> one mutex, one moment of the clock ──> tables (sorted blocks) ──> answer

@@ -12,7 +12,7 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-// checker holds the world to I1 to I9 after every step. Sim.applying guards all but the
+// checker holds the world to I1 to I8 after every step. Sim.applying guards all but the
 // findings.
 type checker struct {
 	sim     *Sim

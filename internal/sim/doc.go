@@ -1,6 +1,6 @@
 // Package sim runs the real code of writers, auditors and readers against a bucket, a
 // catalog and disks in memory, in virtual time, from one seed; and holds the world to the
-// invariants I1 to I9 after every step.
+// invariants I1 to I8 after every step (I9, what it costs, is counted by internal/auditbench).
 //
 //	seed ──> scheduler: which call of which process goes next, and what becomes of it
 //	           │   applied, refused, throttled, answer lost, applied late, 409, short body,
