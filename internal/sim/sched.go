@@ -153,7 +153,10 @@ func (s *Sim) schedule() {
 			s.applyLate(s.rng.IntN(len(s.late)))
 		default:
 			c := calls[s.rng.IntN(len(calls))]
-			s.decide(c, s.fateOf(c))
+			f := s.fateOf(c)
+			for _, twin := range twins(c, calls) {
+				s.decide(twin, f)
+			}
 		}
 	}
 }
@@ -163,6 +166,22 @@ func (s *Sim) decide(c *call, f fate) {
 	s.unpark(c)
 	s.mu.Unlock()
 	s.settle(c, f)
+}
+
+// twins are the calls that nothing tells from c, c itself among them: what two shards of a
+// process ask that names neither ("what time is it?"). They have one fate in one step, or
+// which of them came first would matter.
+func twins(c *call, among []*call) []*call {
+	if c.mutates {
+		return []*call{c}
+	}
+	var out []*call
+	for _, o := range among {
+		if o.p == c.p && o.what == c.what && o.key == c.key && o.site == c.site {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // expired is the first call whose caller waits no more.
