@@ -17,10 +17,10 @@
 //	verbs.go     the catalog's verbs counted, verbsjudge.go those of judging and reading
 //	measure.go   one measurement: clock.go the tiers' time, requests, verbs, CPU, memory
 //	report.go    the figures; expected.go those that were aimed at
-//	clean.go     all of it deleted, on every way out
 //
 // Time within a tier is turned on, never waited for: graces are hours there. No other key
-// of the bucket is read or written; what a killed run left, the next doctor takes along.
+// of the bucket is read or written. All of it is deleted, as storebench does, on every way
+// out; what a killed run left, the next doctor takes along.
 //
 // It measures and says which figures were reached. It changes no deployment, and judges
 // no store.

@@ -19,7 +19,7 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-// Options shape a run. Zero sizes take the defaults of Sizes or, Quick, of QuickSizes.
+// Options shape a run. Zero sizes take the defaults of Defaults or, Quick, smaller ones.
 type Options struct {
 	Sizes
 
@@ -92,7 +92,7 @@ func Run(ctx context.Context, store *objstore.Store, o Options) (report Report, 
 			err = fmt.Errorf("%w (%s)", errLong, err.Error()) // its kind would say: try again
 		}
 		// A crash before this leaves objects to the next doctor, and one directory.
-		err = errors.Join(err, b.clean(ctx), os.RemoveAll(b.tmp))
+		err = errors.Join(err, storebench.Clean(ctx, store, b.dir), os.RemoveAll(b.tmp))
 	}()
 	var chosen []part
 	for _, p := range parts() {

@@ -19,7 +19,7 @@ type Sizes struct {
 	Debt     int   // streams to settle, and as many to reap, of one debt
 }
 
-// Defaults of Sizes: a run of two to three minutes.
+// Defaults are Sizes of a run of two to three minutes.
 func Defaults() Sizes {
 	return Sizes{
 		Rounds: 3, RawBytes: 256 << 20, Move: 384 << 20, Streams: []int{10, 1000, 100_000}, Batches: 4, Batch: 64 << 20,
@@ -27,8 +27,8 @@ func Defaults() Sizes {
 	}
 }
 
-// QuickDefaults are seconds: every measurement once, too small to say much.
-func QuickDefaults() Sizes {
+// quickDefaults are seconds: every measurement once, too small to say much.
+func quickDefaults() Sizes {
 	return Sizes{
 		Rounds: 1, RawBytes: 4 << 20, Move: 64 << 20, Streams: []int{10, 1000}, Batches: 4, Batch: 1 << 20,
 		Objects: 40, Standing: 10, Debt: 5,
@@ -39,7 +39,7 @@ func QuickDefaults() Sizes {
 func (o *Options) fill() {
 	d := Defaults()
 	if o.Quick {
-		d = QuickDefaults()
+		d = quickDefaults()
 	}
 	def(&o.Rounds, d.Rounds)
 	def(&o.RawBytes, d.RawBytes)

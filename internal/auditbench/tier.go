@@ -15,6 +15,7 @@ import (
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/sqlite"
 	"github.com/strandline/strandline/check"
+	"github.com/strandline/strandline/internal/storebench"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 	"github.com/strandline/strandline/settle"
@@ -98,7 +99,7 @@ func (b *bench) within(ctx context.Context, name string, a *author, do func(t *t
 	if err := errors.Join(do(t), t.db.Close()); err != nil {
 		return err
 	}
-	return b.remove(ctx, t.driver.dir)
+	return storebench.Remove(ctx, b.store, t.driver.dir)
 }
 
 // publish puts slots and absorbs them.

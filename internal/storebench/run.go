@@ -82,13 +82,13 @@ func Run(ctx context.Context, store *objstore.Store, o Options) (_ Report, err e
 	report := Report{Store: store.Name(), Prefix: b.dir, Quick: o.Quick, Rounds: o.Rounds}
 	if _, err := store.PutOnce(ctx, b.dir+"begin", nil, nil); err != nil {
 		// A crash or a lost answer here leaves one empty object under Prefix.
-		return report, errors.Join(fmt.Errorf("the store takes no writes under %s: %w", Prefix, err), b.clean(ctx))
+		return report, errors.Join(fmt.Errorf("the store takes no writes under %s: %w", Prefix, err), Clean(ctx, store, b.dir))
 	}
 	defer func() {
 		if err != nil && errors.Is(context.Cause(ctx), errLong) {
 			err = fmt.Errorf("%w (%s)", errLong, err.Error()) // its kind would say: try again
 		}
-		err = errors.Join(err, b.clean(ctx))
+		err = errors.Join(err, Clean(ctx, store, b.dir))
 	}()
 	if err := b.sources(ctx); err != nil {
 		return report, err
@@ -171,7 +171,7 @@ func (b *bench) one(ctx context.Context, c cell, who Contender, dir string) (sam
 	if err != nil {
 		return s, err // the end of the run cleans up
 	}
-	return s, b.remove(ctx, dir)
+	return s, Remove(ctx, b.store, dir)
 }
 
 // sources writes what reads and copies read.
