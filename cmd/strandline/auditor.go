@@ -145,66 +145,78 @@ func (f *auditorFlags) build(t *tier, log *slog.Logger) (*auditor.Auditor, error
 func newUUID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
 func (a *app) auditorCommand() *cobra.Command {
-	var b backendFlags
-	var f auditorFlags
-	var p proving
-	var once bool
-	var linger time.Duration
+	var r auditorRun
 	cmd := &cobra.Command{
 		Use:   "auditor",
 		Short: "Run the duties: absorb-check, settle, pack-merge, tail-fill, gc, teardown, reclaim, trim-check, reap-check, orphan, sweep",
 		Long: "Runs until Ctrl-C, or with --once until nothing is due. --once also waits for what comes due within --linger, so that\n" +
-			"short graces are seen through in one run. Any number of auditors may run at once.",
+			"short graces are seen through in one run. Any number of auditors may run at once.\n" +
+			"Duties: absorb-check, settle, pack-merge, tail-fill, gc, teardown, reclaim, trim-check, reap-check, orphan, sweep.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := f.validate(); err != nil {
-				return usage("%w", err)
-			}
-			log, err := a.logger()
-			if err != nil {
-				return err
-			}
-			p.on(&b, log, f.config.DryRun)
-			b.cache.log = log
-			open := func(ctx context.Context) (*tier, error) { return b.open(ctx, modeWrite) }
-			if !once {
-				open = whenFounded(open, log)
-			}
-			t, err := open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer func() { err = closing(err, t) }()
-			if err := f.seed(cmd.Context(), t.catalog, log); err != nil {
-				return err
-			}
-			aud, err := f.build(t, log)
-			if err != nil {
-				return err
-			}
-			if !once {
-				return firstOf(ignoreCancel(cmd.Context(), aud.Run(cmd.Context())), a.printSummary(t, aud.Summary()))
-			}
-			if !cmd.Flags().Changed("linger") {
-				if linger, err = defaultLinger(cmd.Context(), t); err != nil {
-					return err
-				}
-			}
-			sum, err := aud.Once(cmd.Context(), auditor.OnceOptions{Linger: linger})
-			return firstOf(err, a.printSummary(t, sum))
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r.lingers = cmd.Flags().Changed("linger")
+			return a.runAuditor(cmd.Context(), &r)
 		},
 	}
 	fs := cmd.Flags()
-	b.register(fs)
-	b.cache.register(fs)
-	f.register(fs)
-	p.register(fs)
-	fs.BoolVar(&once, "once", false, "run what is due until nothing is, then exit")
-	fs.DurationVar(&linger, "linger", 0, "with --once: also wait for what comes due within this time (default: 3 read graces, at most 5s)")
-	fs.BoolVar(&f.config.DryRun, "dry-run", false, "print what would be deleted and why the rest stays; change nothing")
-	fs.BoolVar(&f.config.Sweep, "sweep", false, "also reclaim settled objects that nothing watches")
-	fs.StringSliceVar(&f.config.Duties, "duty", nil, "run only these duties, e.g. gc or pack-merge (see above)")
+	r.backend.register(fs)
+	r.backend.cache.register(fs)
+	r.flags.register(fs)
+	r.proving.register(fs)
+	fs.BoolVar(&r.once, "once", false, "run what is due until nothing is, then exit")
+	fs.DurationVar(&r.linger, "linger", 0, "with --once: also wait for what comes due within this time (default: 3 read graces, at most 5s)")
+	fs.BoolVar(&r.flags.config.DryRun, "dry-run", false, "print what would be deleted or rewritten and why the rest stays; change nothing")
+	fs.BoolVar(&r.flags.config.Sweep, "sweep", false, "also reclaim settled objects that nothing watches")
+	fs.StringSliceVar(&r.flags.config.Duties, "duty", nil, "run only these duties, e.g. gc or pack-merge (see above)")
 	return cmd
+}
+
+// auditorRun is what the command was given.
+type auditorRun struct {
+	backend backendFlags
+	flags   auditorFlags
+	proving proving
+	once    bool
+	linger  time.Duration
+	lingers bool // linger was given
+}
+
+func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
+	if err := r.flags.validate(); err != nil {
+		return usage("%w", err)
+	}
+	log, err := a.logger()
+	if err != nil {
+		return err
+	}
+	r.proving.on(&r.backend, log, r.flags.config.DryRun)
+	r.backend.cache.log = log
+	open := func(ctx context.Context) (*tier, error) { return r.backend.open(ctx, modeWrite) }
+	if !r.once {
+		open = whenFounded(open, log)
+	}
+	t, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, t) }()
+	if err := r.flags.seed(ctx, t.catalog, log); err != nil {
+		return err
+	}
+	aud, err := r.flags.build(t, log)
+	if err != nil {
+		return err
+	}
+	if !r.once {
+		return firstOf(ignoreCancel(ctx, aud.Run(ctx)), a.printSummary(t, aud.Summary()))
+	}
+	if !r.lingers {
+		if r.linger, err = defaultLinger(ctx, t); err != nil {
+			return err
+		}
+	}
+	sum, err := aud.Once(ctx, auditor.OnceOptions{Linger: r.linger})
+	return firstOf(err, a.printSummary(t, sum))
 }
 
 func defaultLinger(ctx context.Context, t *tier) (time.Duration, error) {

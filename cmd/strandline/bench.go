@@ -65,13 +65,9 @@ func (a *app) benchStore(ctx context.Context, s storeBench) (err error) {
 	if err != nil {
 		return err
 	}
-	driver, err := openDriver(ctx, s.url, modeCreate) // an empty directory will do
+	store, err := openMeasured(ctx, s.url)
 	if err != nil {
 		return err
-	}
-	store, err := objstore.New(driver, objstore.Config{})
-	if err != nil {
-		return errors.Join(err, driver.Close())
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	if o.Bare, err = bareClients(ctx, s.url); err != nil {
@@ -93,6 +89,19 @@ func (a *app) benchStore(ctx context.Context, s storeBench) (err error) {
 		return a.printJSON(report)
 	}
 	return a.printBench(report)
+}
+
+// openMeasured opens a store to be measured.
+func openMeasured(ctx context.Context, url string) (*objstore.Store, error) {
+	driver, err := openDriver(ctx, url, modeCreate) // an empty directory will do
+	if err != nil {
+		return nil, err
+	}
+	store, err := objstore.New(driver, objstore.Config{})
+	if err != nil {
+		return nil, errors.Join(err, driver.Close())
+	}
+	return store, nil
 }
 
 // withoutClass takes what the other commands take, CLASS=URL: what was copied from them

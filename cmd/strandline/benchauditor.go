@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/strandline/strandline/internal/auditbench"
-	"github.com/strandline/strandline/objstore"
 )
 
 // auditorBench is bench auditor's flags.
@@ -62,13 +61,9 @@ func (a *app) benchAuditor(ctx context.Context, s auditorBench) (err error) {
 	if o.Logger, err = a.loggerFrom(slog.LevelWarn); err != nil {
 		return err
 	}
-	driver, err := openDriver(ctx, s.url, modeCreate) // an empty directory will do
+	store, err := openMeasured(ctx, s.url)
 	if err != nil {
 		return err
-	}
-	store, err := objstore.New(driver, objstore.Config{})
-	if err != nil {
-		return errors.Join(err, driver.Close())
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	bare, err := bareClients(ctx, s.url)
