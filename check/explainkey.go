@@ -93,7 +93,7 @@ func (x *Explainer) Key(ctx context.Context, key string) (*Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ExplainKey(f)
+	return explainKey(f)
 }
 
 // gather reads what is known of a key, the bucket before the catalog, so that a dead object is

@@ -114,7 +114,7 @@ func (x *Explainer) Row(ctx context.Context, q RowQuestion) (*Explanation, error
 			return nil, err
 		}
 	}
-	return ExplainRow(f), nil
+	return explainRow(f), nil
 }
 
 // position turns words into one.

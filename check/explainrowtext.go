@@ -6,8 +6,8 @@ import (
 	"github.com/strandline/strandline/catalog"
 )
 
-// ExplainRow turns facts into sentences. It is pure: all it knows of the world is in f.
-func ExplainRow(f *RowFacts) *Explanation {
+// explainRow turns facts into sentences. It is pure: all it knows of the world is in f.
+func explainRow(f *RowFacts) *Explanation {
 	e := &Explanation{Subject: fmt.Sprintf("stream %q, row %s", f.Stream, f.pos()), Kind: "row", Row: f, Why: []string{}, Next: []string{}}
 	f.whereabouts(e)
 	switch {
@@ -171,7 +171,7 @@ func (f *RowFacts) objectServes(e *Explanation) bool {
 
 // objectNext is what happens to the object next, in the words of its own explanation.
 func (f *RowFacts) objectNext(e *Explanation) {
-	of, err := ExplainKey(f.Object)
+	of, err := explainKey(f.Object)
 	if err != nil {
 		return
 	}

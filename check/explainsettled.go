@@ -7,8 +7,8 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-// ExplainKey turns facts into sentences. It is pure: all it knows of the world is in f.
-func ExplainKey(f *KeyFacts) (*Explanation, error) {
+// explainKey turns facts into sentences. It is pure: all it knows of the world is in f.
+func explainKey(f *KeyFacts) (*Explanation, error) {
 	e := &Explanation{Subject: f.Key, Kind: f.Kind, Key: f, Why: []string{}, Next: []string{}}
 	switch f.key.Kind {
 	case segment.KeySlot:
