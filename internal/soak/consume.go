@@ -91,7 +91,8 @@ func (c *consumer) consume(ctx context.Context) error {
 // round pulls once and acknowledges what came, or forgets to: then the same comes again.
 func (c *consumer) round(ctx context.Context, forget bool) (rows int, err error) {
 	base := c.fleet.route(c.who.shard)
-	floors := c.ledger.pullDemands(c.log.shard)
+	era := c.ledger.era(c.log.shard)
+	demands := c.ledger.pullDemands(c.log.shard)
 	ctx2, cancel := context.WithTimeout(ctx, callTimeout)
 	text, err := fetch(ctx2, c.who.http, http.MethodPost, base+consumerPath(c.log.shard, c.name)+"/pull?limit=400", "")
 	cancel()
@@ -103,7 +104,12 @@ func (c *consumer) round(ctx context.Context, forget bool) (rows int, err error)
 	if err != nil || len(pulled) == 0 {
 		return 0, err
 	}
-	c.compare(pulled, floors)
+	if era < 0 || era != c.ledger.era(c.log.shard) {
+		// Perhaps an owner that has not heard of its taker: it shows rows of its own, which are
+		// of no history, where the taker's stand. Their token tells them apart.
+		demands = nil
+	}
+	c.compare(pulled, demands)
 	if forget {
 		return len(pulled), nil
 	}

@@ -183,6 +183,8 @@ func (rd *reader) owner(ctx context.Context, client *http.Client, base, stream s
 	if !ok {
 		return
 	}
+	shard := segment.ShardOf(stream, shards)
+	era := rd.ledger.era(shard)
 	d := rd.ledger.demands(stream, e.seq)
 	within, cancel := context.WithTimeout(ctx, 4*callTimeout)
 	defer cancel()
@@ -195,7 +197,9 @@ func (rd *reader) owner(ctx context.Context, client *http.Client, base, stream s
 	switch {
 	case err == nil:
 		rd.report.count("read complete")
-		d.met("HTTP read", seen[stream], 0)
+		if era >= 0 && era == rd.ledger.era(shard) { // not of an owner that has not heard of its taker
+			d.met("HTTP read", seen[stream], 0)
+		}
 	case errors.As(err, &p) && !p.passing() && p.Code != "trimmed" && p.Code != "deleted":
 		rd.complain("I7: HTTP read of %s from %d: %v", stream, e.seq, p)
 	default:
