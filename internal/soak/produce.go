@@ -99,7 +99,7 @@ func (p *producer) post(ctx context.Context, base string, b batch) (got httpapi.
 func (p *producer) refused(b batch, base string, err error) bool {
 	var pr *problem
 	if !errors.As(err, &pr) {
-		return err != errNobody && !neverSent(err)
+		return !errors.Is(err, errNobody) && !neverSent(err)
 	}
 	if pr.Code == "sequence" && pr.Expect != nil {
 		p.goOn(b, base, *pr.Expect)
