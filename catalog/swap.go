@@ -107,13 +107,14 @@ func PlanSwap(run *Run, liveFrom segment.Pos, standing func(segment.Pos) *Ref) (
 //
 // An output may begin inside its first ref (cut), because nothing below live_from
 // is copied. How many rows of the ref went missing is then not known to the catalog,
-// so such an output has to end with a ref.
+// so such an output has to end with a ref. Or its first ref is the remainder that a winner
+// left, which begins behind the winner's last row and before its own first: nothing is missing.
 func (sw *Swap) commit(run *Run, live []Ref, left *Ref, liveFrom segment.Pos) error {
 	const verb = "CommitRewrite"
 	first, last := &run.Expect[0], &live[len(live)-1]
 	cut := run.New.First > first.First
 	whole := run.New.Last >= last.Last
-	if cut && !first.FirstPos().Less(liveFrom) {
+	if cut && !first.FirstPos().Less(liveFrom) && !complete(run, live, left) {
 		return Conflict(verb, "head below live_from", liveFrom, fmt.Sprintf("output begins at %s, inside %s", run.New.FirstPos(), first.describe()))
 	}
 	if cut && !whole {
@@ -147,6 +148,16 @@ func (sw *Swap) commit(run *Run, live []Ref, left *Ref, liveFrom segment.Pos) er
 		return Conflict(verb, "row sum", fmt.Sprintf("%d rows, sum %016x", total.Rows, total.RowSum), fmt.Sprintf("%d rows, sum %016x", c.Rows, c.RowSum))
 	}
 	return nil
+}
+
+// complete says that the output has every row of live, by their sums, and of those left
+// out none: it begins later than its first ref only because no row stands there.
+func complete(run *Run, live []Ref, left *Ref) bool {
+	var total Ref
+	for i := range live {
+		addSums(&total, &live[i])
+	}
+	return left.Rows == 0 && run.New.Last >= live[len(live)-1].Last && run.New.Rows == total.Rows && run.New.RowSum == total.RowSum
 }
 
 // leave: the output ends inside last, whose rest goes on as a ref of its own.

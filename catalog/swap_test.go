@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -28,6 +29,38 @@ func sum(r *Ref) {
 		r.Rows++
 		r.RowSum += hash(s)
 		r.Bytes += 100
+	}
+}
+
+// A remainder may begin where no row of its stream stands: its rewrite begins at its first
+// row. That is no cut as long as no row is missing.
+func TestPlanSwapOfARemainderThatBeginsBetweenItsRows(t *testing.T) {
+	rem := span(10, 25, 9, "seg/x") // 10 is of another stream
+	at := func(p segment.Pos) *Ref {
+		if e := rem; e.FirstPos() == p {
+			return &e
+		}
+		return nil
+	}
+	next := rem
+	next.First, next.Key, next.Kind, next.Revision = 11, "obj/k", RefStream, 0
+	sw, err := PlanSwap(&Run{Expect: []Ref{rem}, New: next}, segment.Pos{}, at)
+	if err != nil || sw.Committed == nil || sw.Remainder != nil {
+		t.Fatalf("swap %+v, error %v", sw, err)
+	}
+	if c := sw.Committed; c.First != 11 || c.Last != 25 || c.Rows != rem.Rows || c.PrevLast != rem.PrevLast {
+		t.Fatalf("committed %+v", c)
+	}
+	less := next
+	less.First = 12
+	sum(&less)
+	if _, err := PlanSwap(&Run{Expect: []Ref{rem}, New: less}, segment.Pos{}, at); !errors.Is(err, ErrConflict) {
+		t.Fatalf("row 11 is missing: %v", err)
+	}
+	other := next
+	other.RowSum++
+	if _, err := PlanSwap(&Run{Expect: []Ref{rem}, New: other}, segment.Pos{}, at); !errors.Is(err, ErrConflict) {
+		t.Fatalf("another row: %v", err)
 	}
 }
 

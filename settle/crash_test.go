@@ -278,6 +278,33 @@ func TestWinnerThatEndsInsideARefLeavesARemainder(t *testing.T) {
 	}
 }
 
+// As above, and rows of another stream stand right behind the winner's last: the
+// remainder begins where no row of its own stands, and is moved all the same, and again.
+func TestRemainderThatBeginsBetweenItsRows(t *testing.T) {
+	for _, end := range []uint64{41, 60, 75} { // inside a run of rows, at its end, in the next
+		x := newTier(t)
+		x.slot(write{stream: "s", rows: 60, size: 2000}, write{stream: "other", rows: 3, size: 10}, write{stream: "s", rows: 40, size: 2000})
+		rows := x.rows["s"]
+		winner := [][]segment.Row{rows[:min(end, 60)]}
+		if end > 60 {
+			winner = append(winner, rows[60:end])
+		}
+		x.craft(segment.StreamKey("s", 1, rows[0].Seq, 0), segment.ObjStream, "s", winner...)
+		s := x.settler(now())
+		if rep := x.once(s); rep.Lost != 1 || rep.Rows != end+3 || rep.Resolved != 0 || len(rep.Failures) != 0 {
+			t.Fatalf("%d: report %+v", end, rep)
+		}
+		if rep := x.once(s); rep.Rows != 100-end || rep.Resolved != 1 || len(rep.Failures) != 0 {
+			t.Fatalf("%d: the remainder: %+v", end, rep)
+		}
+		refs := x.refsOf("s")
+		if got := refs[len(refs)-1]; got.First != rows[end].Seq || got.Last != rows[99].Seq {
+			t.Fatalf("%d: the remainder's ref: %+v", end, got)
+		}
+		x.check()
+	}
+}
+
 // As above, and the job's first ref is cut by live_from: the catalog swaps whole refs
 // of such a run, so the one that the winner ends in is left for the next pass.
 func TestWinnerThatEndsInsideARefOfACutRun(t *testing.T) {

@@ -182,9 +182,10 @@ func (m *mover) live(ctx context.Context, r *source, liveFrom segment.Pos, dst [
 }
 
 // sameRows holds what a source has against what its ref says: the same rows, all
-// of them. A hole or a short body never gets past this.
+// of them. A hole or a short body never gets past this. The remainder that a winner
+// left begins right behind the winner's last row, where a row of another stream may stand.
 func sameRows(r *catalog.Ref, t *segment.Tally) error {
-	if t.First == r.First && t.Last == r.Last && t.Rows == r.Rows && t.RowSum == r.RowSum {
+	if t.First >= r.First && t.Last == r.Last && t.Rows == r.Rows && t.RowSum == r.RowSum {
 		return nil
 	}
 	return &segment.CorruptionError{Offset: r.Offset, Reason: fmt.Sprintf(

@@ -78,7 +78,10 @@ func testCommitGuards(t *testing.T, open Open) {
 		{"revision moved", "ref unchanged", catalog.ErrConflict, func(_ *World, r *request) { r.Runs[0].Expect[1].Revision = 3 }},
 		{"row sum differs", "row sum", catalog.ErrConflict, func(_ *World, r *request) { r.Runs[0].New.RowSum++ }},
 		{"row missing", "row sum", catalog.ErrConflict, func(_ *World, r *request) { r.Runs[0].New.Rows-- }},
-		{"head left out", "head below live_from", catalog.ErrConflict, func(_ *World, r *request) { r.Runs[0].New.First++ }},
+		{"head left out", "head below live_from", catalog.ErrConflict, func(_ *World, r *request) {
+			r.Runs[0].New.First++
+			r.Runs[0].New.Rows--
+		}},
 		{"swapped by another job", "ref unchanged", catalog.ErrConflict, func(w *World, r *request) {
 			other := segment.PackKey(w.Chain, 1, 3, 0)
 			_, err := w.rewrite(other, Output(other, 0, catalog.RefPack, r.Runs[0].Expect...))
