@@ -13,8 +13,7 @@
 //	debt      one debt among so many and ten times as many objects    debt.go
 //
 //	run.go       Run: the parts in order; sizes.go how much of each
-//	tier.go      a tier; under.go its bucket; slots.go what is settled there
-//	verbs.go     the catalog's verbs counted, verbsjudge.go those of judging and reading
+//	tier.go      a tier, the catalog's verbs counted; under.go its bucket; slots.go what is settled there
 //	measure.go   one measurement: clock.go the tiers' time, requests, verbs, CPU, memory
 //	report.go    the figures; expected.go those that were aimed at
 //

@@ -21,7 +21,7 @@ type spent struct {
 // measure runs do against a tier, alone.
 func (t *tier) measure(do func() error) (spent, error) {
 	resident, heap := t.memory()
-	requests, verbs := t.store.Counters(), t.cat.verbs.Load()
+	requests, verbs := t.store.Counters(), t.verbs.Load()
 	cpu, _ := usage.CPU()
 	began := time.Now()
 
@@ -30,7 +30,7 @@ func (t *tier) measure(do func() error) (spent, error) {
 	s := spent{seconds: time.Since(began).Seconds()}
 	after, _ := usage.CPU()
 	s.cpuSeconds = (after - cpu).Seconds()
-	s.requests, s.verbs = t.store.Counters().Sub(requests), t.cat.verbs.Load()-verbs
+	s.requests, s.verbs = t.store.Counters().Sub(requests), t.verbs.Load()-verbs
 	s.heap, s.resident = heap(), resident()
 	return s, err
 }

@@ -9,14 +9,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/internal/realstore"
 	"github.com/strandline/strandline/internal/storebench"
 	"github.com/strandline/strandline/objstore"
@@ -286,31 +284,5 @@ func TestValidate(t *testing.T) {
 	}
 	if err := (&Options{}).Validate(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestEveryVerbIsCounted calls every verb of the catalog on a counted one with nothing
-// behind it.
-func TestEveryVerbIsCounted(t *testing.T) {
-	v := &counted{}
-	verbs := reflect.TypeFor[catalog.Catalog]()
-	for i := range verbs.NumMethod() {
-		name := verbs.Method(i).Name
-		if name == "Close" {
-			continue
-		}
-		before := v.verbs.Load()
-		func() {
-			defer func() { _ = recover() }() // the catalog behind is nil
-			m := reflect.ValueOf(v).MethodByName(name)
-			args := make([]reflect.Value, m.Type().NumIn())
-			for j := range args {
-				args[j] = reflect.Zero(m.Type().In(j))
-			}
-			m.Call(args)
-		}()
-		if v.verbs.Load() != before+1 {
-			t.Errorf("verb %s is not counted", name)
-		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +17,7 @@ import (
 	"github.com/strandline/strandline/catalog/sqlite"
 	"github.com/strandline/strandline/check"
 	"github.com/strandline/strandline/internal/storebench"
+	"github.com/strandline/strandline/internal/verbs"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 	"github.com/strandline/strandline/settle"
@@ -35,7 +37,8 @@ type tier struct {
 	store   *objstore.Store
 	classes objstore.Classes
 	db      catalog.Catalog // what prepares is not counted
-	cat     *counted
+	cat     catalog.Catalog // and what the duties call is, in verbs
+	verbs   atomic.Int64
 	log     *slog.Logger
 	caller  absorb.Caller
 	chain   segment.Chain
@@ -54,7 +57,10 @@ func (b *bench) newTier(ctx context.Context, name string, a *author) (t *tier, e
 	if t.db, err = b.catalog(ctx, filepath.Join(b.tmp, name), t.clock.now); err != nil {
 		return nil, err
 	}
-	t.cat = &counted{Catalog: t.db}
+	t.cat = verbs.Around(t.db, func(ctx context.Context, _ verbs.Verb, do func(context.Context) error) error {
+		t.verbs.Add(1)
+		return do(ctx)
+	})
 	if err := t.found(ctx, a); err != nil {
 		return nil, errors.Join(err, t.db.Close())
 	}

@@ -6,8 +6,7 @@
 //	tier.go    New, Auditor, RunDry
 //	checks.go  what is checked at every delete, and at the end of every test
 //	slots.go   seal, publish and absorb a segment
-//	faults.go  the i-th call fails, in four forms
-//	verbs.go   the catalog's verbs through the faults
+//	faults.go  the i-th call of store or catalog fails, in four forms
 //
 // The bucket's CheckDelete holds I2 (no delete of what a ref names) and I4 (none
 // within a grace after the last ref died) at every single delete. At the end

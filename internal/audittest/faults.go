@@ -1,12 +1,14 @@
 package audittest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"testing"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/internal/verbs"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/faultstore"
 )
@@ -104,25 +106,22 @@ func (f *Faults) hook(call string, after bool) {
 var errInjected = errors.New("injected fault")
 
 // verb makes one catalog call, or not.
-func verb[T any](f *Faults, name string, do func() (T, error)) (T, error) {
-	var none T
-	form := f.next(name)
+func (f *Faults) verb(ctx context.Context, v verbs.Verb, do func(context.Context) error) error {
+	form := f.next(v.Name)
 	if form == NotApplied || form == Crash {
-		return none, fmt.Errorf("%w: %s: %w", catalog.ErrUnavailable, name, errInjected)
+		return fmt.Errorf("%w: %s: %w", catalog.ErrUnavailable, v.Name, errInjected)
 	}
-	f.hook(name, false)
-	out, err := do()
-	f.hook(name, true)
+	f.hook(v.Name, false)
+	err := do(ctx)
+	f.hook(v.Name, true)
 	if form != Fine {
-		return none, fmt.Errorf("%w: %s: %w", catalog.ErrAmbiguous, name, errInjected)
+		return fmt.Errorf("%w: %s: %w", catalog.ErrAmbiguous, v.Name, errInjected)
 	}
-	return out, err
-}
-
-func verb0(f *Faults, name string, do func() error) error {
-	_, err := verb(f, name, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
+
+// Around puts the faults around every verb of c.
+func (f *Faults) Around(c catalog.Catalog) catalog.Catalog { return verbs.Around(c, f.verb) }
 
 // Driver puts the faults before every call of d.
 func (f *Faults) Driver(d objstore.Driver) objstore.Driver {
@@ -201,4 +200,4 @@ func Cut(nth int, match func(call string) bool) func(int, string) Form {
 func (f *Faults) Store(x *Tier) *objstore.Store { return x.Open(f.Driver(x.Mem)) }
 
 // Catalog is the tier's catalog through the faults.
-func (f *Faults) Catalog(x *Tier) *Catalog { return &Catalog{Catalog: x.DB, F: f} }
+func (f *Faults) Catalog(x *Tier) catalog.Catalog { return f.Around(x.DB) }

@@ -1,7 +1,6 @@
 package audittest
 
 import (
-	"context"
 	"testing"
 
 	"github.com/strandline/strandline/catalog"
@@ -48,53 +47,4 @@ func (x *Tier) Raise(id segment.ID) {
 func (x *Tier) Release() {
 	x.T.Helper()
 	x.Must(x.DB.ReleaseChain(x.Ctx(), x.Chain, x.owner, x.term))
-}
-
-// SetTopologyState goes through the faults.
-func (f *Catalog) SetTopologyState(ctx context.Context, e segment.Epoch, from, to catalog.TopologyState) (catalog.Topology, error) {
-	return verb(f.F, "SetTopologyState", func() (catalog.Topology, error) { return f.Catalog.SetTopologyState(ctx, e, from, to) })
-}
-
-// SetRetention goes through the faults.
-func (f *Catalog) SetRetention(ctx context.Context, e segment.Epoch, r catalog.Retention) (catalog.Topology, error) {
-	return verb(f.F, "SetRetention", func() (catalog.Topology, error) { return f.Catalog.SetRetention(ctx, e, r) })
-}
-
-// AckClosed goes through the faults.
-func (f *Catalog) AckClosed(ctx context.Context, c segment.Chain, consumer string, seq segment.Seq) (catalog.ChainRow, error) {
-	return verb(f.F, "AckClosed", func() (catalog.ChainRow, error) { return f.Catalog.AckClosed(ctx, c, consumer, seq) })
-}
-
-// RaiseWatermark goes through the faults.
-func (f *Catalog) RaiseWatermark(ctx context.Context, w catalog.Watermark) (catalog.ChainRow, error) {
-	return verb(f.F, "RaiseWatermark", func() (catalog.ChainRow, error) { return f.Catalog.RaiseWatermark(ctx, w) })
-}
-
-// Marker goes through the faults.
-func (f *Catalog) Marker(ctx context.Context, d catalog.Duty, id string) (catalog.Marker, error) {
-	return verb(f.F, "Marker", func() (catalog.Marker, error) { return f.Catalog.Marker(ctx, d, id) })
-}
-
-// refPage is a page of refs.
-type refPage struct {
-	refs []catalog.Ref
-	more bool
-}
-
-// DeadRefs goes through the faults.
-func (f *Catalog) DeadRefs(ctx context.Context, c segment.Chain, limit int) ([]catalog.Ref, bool, error) {
-	p, err := verb(f.F, "DeadRefs", func() (p refPage, err error) {
-		p.refs, p.more, err = f.Catalog.DeadRefs(ctx, c, limit)
-		return p, err
-	})
-	return p.refs, p.more, err
-}
-
-// StraddlingRefs goes through the faults.
-func (f *Catalog) StraddlingRefs(ctx context.Context, c segment.Chain, after *catalog.Ref, limit int) ([]catalog.Ref, bool, error) {
-	p, err := verb(f.F, "StraddlingRefs", func() (p refPage, err error) {
-		p.refs, p.more, err = f.Catalog.StraddlingRefs(ctx, c, after, limit)
-		return p, err
-	})
-	return p.refs, p.more, err
 }
