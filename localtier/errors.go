@@ -180,6 +180,8 @@ type SequenceError struct {
 	Producer string
 	Sequence uint64
 	Expect   uint64
+	// Others: the sequence was taken by other rows than those said with it now.
+	Others bool
 }
 
 // Taken says that the sequence was used before; if not, sequences are missing.
@@ -188,6 +190,10 @@ func (e *SequenceError) Taken() bool { return e.Sequence < e.Expect }
 func (e *SequenceError) Error() string {
 	// Whoever numbers over all of its streams meets this at the second shard.
 	const perShard = "numbers count per shard: who appends to streams of several shards numbers each shard's appends by itself"
+	if e.Others {
+		return fmt.Sprintf("chain %s has other rows of producer %q under sequence %d, and none of these: a number belongs to its rows for ever; begin a new producer with them (%s)",
+			e.Chain, e.Producer, e.Sequence, perShard)
+	}
 	if e.Taken() {
 		return fmt.Sprintf("chain %s has appends of producer %q up to sequence %d: %d was taken before, and where its rows are is forgotten; go on with %d (%s)",
 			e.Chain, e.Producer, e.Expect-1, e.Sequence, e.Expect, perShard)

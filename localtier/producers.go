@@ -25,12 +25,12 @@ var errTaken = errors.New("not the producer's next sequence")
 // AppendAs is Append for a producer that may ask again after a lost answer. Its last
 // sequence again, on whatever process has the chain by then, is answered with the first
 // result, under the present term; also while the first is still under way, whose
-// outcome it then waits for; and if that was not to be, the rows are appended now. The
-// answer rests on the number alone: that the rows are those of the first is not looked
-// at.
+// outcome it then waits for; and if that was not to be, the rows are appended now. A
+// number belongs to its rows for ever: of other rows under it, only another count is
+// noticed, and refused.
 //
-// *SequenceError: a sequence before the last one, whose result is forgotten, or one with
-// a gap before it. A shard remembers the last append of its segment.MaxProducers most
+// *SequenceError: a sequence before the last one, whose result is forgotten, one with
+// a gap before it, or the last one with another count of rows. A shard remembers the last append of its segment.MaxProducers most
 // recently used producers; a retry is no use. One that it does not know, new or
 // forgotten, may begin anywhere: so may a retry whose producer was forgotten, and its
 // rows are there twice. Producers outlive a restart, and a takeover as far as the chain's
@@ -67,7 +67,7 @@ func (s *shardLog) appendAs(ctx context.Context, p Producer, stream string, rows
 		if s.nextOf(p) {
 			res, err = s.appendNext(ctx, p, stream, rows, ack)
 		} else {
-			res, err = s.appendAgain(ctx, p, ack)
+			res, err = s.appendAgain(ctx, p, len(rows), ack)
 		}
 		if !errors.Is(err, errTaken) {
 			return res, err
@@ -102,7 +102,7 @@ func (s *shardLog) appendNext(ctx context.Context, p Producer, stream string, ro
 
 // appendAgain answers a sequence that is not the next one, once what the answer rests
 // on is durable. errTaken: it turned out not to be, or is not taken; look again.
-func (s *shardLog) appendAgain(ctx context.Context, p Producer, ack Ack) (Result, error) {
+func (s *shardLog) appendAgain(ctx context.Context, p Producer, rows int, ack Ack) (Result, error) {
 	last, known, pending := s.carried.producer(p.ID)
 	if !known {
 		return Result{}, errTaken
@@ -122,6 +122,9 @@ func (s *shardLog) appendAgain(ctx context.Context, p Producer, ack Ack) (Result
 		return Result{}, errTaken
 	case p.Sequence != last.Sequence:
 		return Result{}, &SequenceError{Chain: s.chain, Producer: p.ID, Sequence: p.Sequence, Expect: last.Sequence + 1}
+	case segment.Seq(rows) != last.Last-last.First+1:
+		// Other rows: their answer would acknowledge what was never written.
+		return Result{}, &SequenceError{Chain: s.chain, Producer: p.ID, Sequence: p.Sequence, Expect: last.Sequence + 1, Others: true}
 	}
 	if ack == AckShared && pending == nil {
 		end.Segment = s.segmentOf(last)

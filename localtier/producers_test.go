@@ -83,6 +83,25 @@ func TestProducer(t *testing.T) {
 	w.checkStored()
 }
 
+// TestOtherRowsUnderASequence: a client that numbers other rows like an append whose
+// answer it never got is not told that they are written.
+func TestOtherRowsUnderASequence(t *testing.T) {
+	w := newWorld(t, 1)
+	a := w.open("a")
+	w.mustAppendAs(a, "p", 1, "one", false)
+	two := []segment.Row{{Payload: []byte("two")}, {Payload: []byte("three")}}
+	_, err := a.AppendAs(t.Context(), Producer{"p", 1}, "s", two, AckLocal)
+	var said *SequenceError
+	if !errors.As(err, &said) || !said.Others || !said.Taken() || said.Expect != 2 {
+		t.Fatalf("two rows under the number of one: %v", err)
+	}
+	if next := a.Status()[0].NextSeq; next != 2 {
+		t.Errorf("the refusal took seqs up to %d", next)
+	}
+	w.mustClose(a)
+	w.checkStored()
+}
+
 func TestProducerRefusals(t *testing.T) {
 	w := newWorld(t, 2)
 	a := w.open("a", func(o *Options) { o.Shards = []segment.Shard{1} })
