@@ -1,6 +1,7 @@
 package auditor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,8 +85,8 @@ func NewBudget(d BudgetDeps, l Limits) (*Budget, error) {
 	if d.Wait == nil {
 		d.Wait = wait
 	}
-	def(&d.Lease, DefaultLease)
-	def(&d.Movers, 1)
+	d.Lease = cmp.Or(d.Lease, DefaultLease)
+	d.Movers = cmp.Or(d.Movers, 1)
 	b := &Budget{deps: d, limits: l}
 	if l.Bytes > 0 {
 		b.bytes = rate.NewLimiter(0, 0)

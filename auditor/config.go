@@ -1,6 +1,7 @@
 package auditor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -58,25 +59,18 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	def(&c.Interval, DefaultInterval)
-	def(&c.Lease, DefaultLease)
-	def(&c.Batch, orphan.BatchMax)
-	def(&c.Concurrency, DefaultConcurrency)
-	def(&c.Backoff, DefaultBackoff)
-	def(&c.BackoffMax, max(DefaultBackoffMax, c.Backoff))
-	def(&c.SweepEvery, DefaultSweepEvery)
-	def(&c.AbsorbEvery, DefaultAbsorbEvery)
-	def(&c.RetentionEvery, DefaultRetentionEvery)
-	def(&c.ConsumerHoldMax, DefaultConsumerHoldMax)
-	def(&c.GCLeast, probe.DefaultGCLeast)
+	c.Interval = cmp.Or(c.Interval, DefaultInterval)
+	c.Lease = cmp.Or(c.Lease, DefaultLease)
+	c.Batch = cmp.Or(c.Batch, orphan.BatchMax)
+	c.Concurrency = cmp.Or(c.Concurrency, DefaultConcurrency)
+	c.Backoff = cmp.Or(c.Backoff, DefaultBackoff)
+	c.BackoffMax = cmp.Or(c.BackoffMax, max(DefaultBackoffMax, c.Backoff))
+	c.SweepEvery = cmp.Or(c.SweepEvery, DefaultSweepEvery)
+	c.AbsorbEvery = cmp.Or(c.AbsorbEvery, DefaultAbsorbEvery)
+	c.RetentionEvery = cmp.Or(c.RetentionEvery, DefaultRetentionEvery)
+	c.ConsumerHoldMax = cmp.Or(c.ConsumerHoldMax, DefaultConsumerHoldMax)
+	c.GCLeast = cmp.Or(c.GCLeast, probe.DefaultGCLeast)
 	return c
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
 }
 
 // Validate refuses values that cannot be meant, all at once.

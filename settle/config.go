@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -88,30 +89,23 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	def(&c.SettleAge, DefaultSettleAge)
-	def(&c.SettleBytes, DefaultSettleBytes)
-	def(&c.StreamObjectMin, DefaultStreamObjectMin)
-	def(&c.BatchMax, DefaultBatchMax)
-	def(&c.TailTarget, DefaultTailTarget)
-	def(&c.PackFan, DefaultPackFan)
-	def(&c.Lease, DefaultLease)
-	def(&c.Backoff, DefaultBackoff)
-	def(&c.BackoffMax, max(DefaultBackoffMax, c.Backoff))
-	def(&c.FetchBytes, DefaultFetchBytes)
-	def(&c.SpoolDir, os.TempDir())
-	def(&c.WorkBytes, DefaultWorkBytes)
-	def(&c.Workers, runtime.GOMAXPROCS(0))
-	def(&c.Outputs, c.Workers+1)
-	def(&c.Fetches, DefaultFetches)
-	def(&c.Writer, "strandline")
+	c.SettleAge = cmp.Or(c.SettleAge, DefaultSettleAge)
+	c.SettleBytes = cmp.Or(c.SettleBytes, DefaultSettleBytes)
+	c.StreamObjectMin = cmp.Or(c.StreamObjectMin, DefaultStreamObjectMin)
+	c.BatchMax = cmp.Or(c.BatchMax, DefaultBatchMax)
+	c.TailTarget = cmp.Or(c.TailTarget, DefaultTailTarget)
+	c.PackFan = cmp.Or(c.PackFan, DefaultPackFan)
+	c.Lease = cmp.Or(c.Lease, DefaultLease)
+	c.Backoff = cmp.Or(c.Backoff, DefaultBackoff)
+	c.BackoffMax = cmp.Or(c.BackoffMax, max(DefaultBackoffMax, c.Backoff))
+	c.FetchBytes = cmp.Or(c.FetchBytes, DefaultFetchBytes)
+	c.SpoolDir = cmp.Or(c.SpoolDir, os.TempDir())
+	c.WorkBytes = cmp.Or(c.WorkBytes, DefaultWorkBytes)
+	c.Workers = cmp.Or(c.Workers, runtime.GOMAXPROCS(0))
+	c.Outputs = cmp.Or(c.Outputs, c.Workers+1)
+	c.Fetches = cmp.Or(c.Fetches, DefaultFetches)
+	c.Writer = cmp.Or(c.Writer, "strandline")
 	return c
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
 }
 
 // Validate refuses values that cannot be meant.

@@ -1,6 +1,7 @@
 package auditbench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -41,26 +42,19 @@ func (o *Options) fill() {
 	if o.Quick {
 		d = quickDefaults()
 	}
-	def(&o.Rounds, d.Rounds)
-	def(&o.RawBytes, d.RawBytes)
-	def(&o.Move, d.Move)
-	def(&o.Batches, d.Batches)
-	def(&o.Batch, d.Batch)
-	def(&o.Objects, d.Objects)
-	def(&o.Standing, d.Standing)
-	def(&o.Debt, d.Debt)
+	o.Rounds = cmp.Or(o.Rounds, d.Rounds)
+	o.RawBytes = cmp.Or(o.RawBytes, d.RawBytes)
+	o.Move = cmp.Or(o.Move, d.Move)
+	o.Batches = cmp.Or(o.Batches, d.Batches)
+	o.Batch = cmp.Or(o.Batch, d.Batch)
+	o.Objects = cmp.Or(o.Objects, d.Objects)
+	o.Standing = cmp.Or(o.Standing, d.Standing)
+	o.Debt = cmp.Or(o.Debt, d.Debt)
 	if len(o.Streams) == 0 {
 		o.Streams = d.Streams
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
 	}
 }
 
