@@ -32,11 +32,16 @@ func (k *checker) monotonic(old, row *catalog.ChainRow) {
 		name     string
 		was, now uint64
 	}{
-		{"term", uint64(old.Term), uint64(row.Term)}, {"last term", uint64(old.LastTerm), uint64(row.LastTerm)},
-		{"absorbed_end", uint64(old.AbsorbedEnd), uint64(row.AbsorbedEnd)}, {"next seq", uint64(old.NextSeq), uint64(row.NextSeq)},
-		{"rewritten", uint64(old.Rewritten), uint64(row.Rewritten)}, {"condemned", uint64(old.Condemned), uint64(row.Condemned)},
-		{"trimmed", uint64(old.Trimmed), uint64(row.Trimmed)}, {"watermark", uint64(old.WatermarkSeq), uint64(row.WatermarkSeq)},
-		{"watermark segment", uint64(old.WatermarkSegment), uint64(row.WatermarkSegment)}, {"trim journal", old.TrimJournal, row.TrimJournal},
+		{"term", uint64(old.Term), uint64(row.Term)},
+		{"last term", uint64(old.LastTerm), uint64(row.LastTerm)},
+		{"absorbed_end", uint64(old.AbsorbedEnd), uint64(row.AbsorbedEnd)},
+		{"next seq", uint64(old.NextSeq), uint64(row.NextSeq)},
+		{"rewritten", uint64(old.Rewritten), uint64(row.Rewritten)},
+		{"condemned", uint64(old.Condemned), uint64(row.Condemned)},
+		{"trimmed", uint64(old.Trimmed), uint64(row.Trimmed)},
+		{"watermark", uint64(old.WatermarkSeq), uint64(row.WatermarkSeq)},
+		{"watermark segment", uint64(old.WatermarkSegment), uint64(row.WatermarkSegment)},
+		{"trim journal", old.TrimJournal, row.TrimJournal},
 	} {
 		if c.now < c.was {
 			k.violated("I6", "chain %s: %s went from %d to %d", row.Chain, c.name, c.was, c.now)

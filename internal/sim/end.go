@@ -24,8 +24,12 @@ func (s *Sim) settleAll() {
 		name string
 		do   func() error
 	}{
-		{"finish the topology", s.finishTopology}, {"reopen", s.reopen}, {"salvage", s.salvage}, {"run dry", s.runDry},
-		{"fsck", s.fsck}, {"read back", s.readBack},
+		{"finish the topology", s.finishTopology},
+		{"reopen", s.reopen},
+		{"salvage", s.salvage},
+		{"run dry", s.runDry},
+		{"fsck", s.fsck},
+		{"read back", s.readBack},
 	} {
 		s.note("", "end", step.name)
 		if err := step.do(); err != nil {

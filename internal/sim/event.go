@@ -102,11 +102,20 @@ func (s *Sim) drawEvents() {
 		name   string
 		do     func()
 	}{
-		{12, "crash", s.eventCrash}, {12, "stall", s.eventStall}, {5, "restart in order", s.eventTerm},
-		{8, "power cut", s.eventPowerCut}, {4, "fsync fails", s.eventSyncFails}, {4, "disk full", s.eventDiskFull},
-		{5, "catalog away", s.eventCatalogAway}, {5, "store away", s.eventStoreAway},
-		{5, "database clock steps", s.eventDatabaseClock}, {4, "process clock steps", s.eventProcessClock},
-		{14, "trim", s.operatorTrim}, {5, "rm", s.operatorRemove}, {7, "retention", s.operatorRetention}, {4, "reshard", s.operatorReshard},
+		{12, "crash", s.eventCrash},
+		{12, "stall", s.eventStall},
+		{5, "restart in order", s.eventTerm},
+		{8, "power cut", s.eventPowerCut},
+		{4, "fsync fails", s.eventSyncFails},
+		{4, "disk full", s.eventDiskFull},
+		{5, "catalog away", s.eventCatalogAway},
+		{5, "store away", s.eventStoreAway},
+		{5, "database clock steps", s.eventDatabaseClock},
+		{4, "process clock steps", s.eventProcessClock},
+		{14, "trim", s.operatorTrim},
+		{5, "rm", s.operatorRemove},
+		{7, "retention", s.operatorRetention},
+		{4, "reshard", s.operatorReshard},
 	}
 	total := 0
 	for _, k := range kinds {
