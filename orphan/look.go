@@ -31,6 +31,8 @@ type TailStore interface {
 func look(ctx context.Context, store TailStore, key string) (Finding, error) {
 	info, err := store.Head(ctx, key)
 	switch {
+	case errors.Is(err, objstore.ErrCorrupt):
+		return Partial, nil // the store's own record of it does not validate
 	case err != nil && !errors.Is(err, objstore.ErrNotFound):
 		return "", fmt.Errorf("look at %s: %w", key, err)
 	case err == nil && info.Size < segment.TrailerBytes:

@@ -59,7 +59,8 @@ func Probe(ctx context.Context, store Store, cat Catalog, o Object, gcLeast int6
 	// The object first: a ref that dies in between makes the verdict too careful.
 	footer, size, err := readFooter(ctx, store, key)
 	gone := errors.Is(err, objstore.ErrNotFound)
-	structural := segment.IsStructural(err)
+	// A store that says that its own record of the object does not validate has read it, too.
+	structural := segment.IsStructural(err) || errors.Is(err, objstore.ErrCorrupt)
 	if err != nil && !gone && !structural {
 		return "", Tally{}, fmt.Errorf("probe %s: %w", key, err)
 	}

@@ -159,6 +159,20 @@ func TestProbeOfWhatIsNoObject(t *testing.T) {
 	}
 }
 
+// A directory's store says by itself that a file is damaged. That is no failed read:
+// unnamed, it can be reaped, or rows given up with it would hold its reap-check for ever.
+func TestProbeOfWhatTheStoreCallsDamaged(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.object())
+	w.fault = faultstore.Fault{Kind: faultstore.NotApplied, Err: objstore.ErrCorrupt}
+	if v, tally, err := w.probe(refs()); v != Reapable || !tally.Structural || err != nil {
+		t.Fatalf("unnamed: %s %+v (%v), want reapable for its structure", v, tally, err)
+	}
+	if v, _, err := w.probe(refs(ref("s", 1, 3, 1))); !errors.Is(err, objstore.ErrCorrupt) || v != "" {
+		t.Fatalf("under a live ref: %q (%v), want the corruption", v, err)
+	}
+}
+
 func TestProbeGone(t *testing.T) {
 	w := newWorld(t)
 	if v, _, err := w.probe(refs()); v != Gone || err != nil {

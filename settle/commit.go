@@ -92,7 +92,8 @@ func nothing(failed []failure) error {
 
 // note records corruption where an operator looks. Transient faults are not news.
 func (m *mover) note(ctx context.Context, key string, err error) {
-	if ctx.Err() != nil || !segment.IsStructural(err) || errors.Is(err, objstore.ErrAmbiguous) {
+	damaged := segment.IsStructural(err) || errors.Is(err, objstore.ErrCorrupt)
+	if ctx.Err() != nil || !damaged || errors.Is(err, objstore.ErrAmbiguous) {
 		return
 	}
 	m.Logger.Error("settle met corruption; nothing was swapped", "key", key, "error", err)
