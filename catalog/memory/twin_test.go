@@ -67,7 +67,7 @@ func call[V any](w *twin, verb string, do func(catalog.Catalog) (V, error)) (V, 
 	w.calls++
 	got, err := do(w.mem)
 	want, wantErr := do(w.db)
-	if kindOf(err) != kindOf(wantErr) {
+	if !errors.Is(kindOf(err), kindOf(wantErr)) {
 		w.t.Errorf("%s: %v, and in SQLite %v", verb, err, wantErr)
 		return got, err
 	}
