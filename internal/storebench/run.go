@@ -110,7 +110,7 @@ func (b *bench) table(ctx context.Context, all []Contender) ([]Result, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no cell matches %q", b.o.Only)
+		return nil, fmt.Errorf("no cell matches %q: give part of a name such as 'get 8 MiB x16'", b.o.Only)
 	}
 	var out []Result
 	for i, c := range chosen {
