@@ -149,7 +149,7 @@ func nextStep(r *check.Report) string {
 	case r.LeakedTotal > 0:
 		return "\nnext: strandline auditor --once --sweep reclaims what leaked"
 	case r.OwedTotal > 0 && r.GarbageTotal == 0:
-		return "\nnext: strandline auditor --once, and status for the errors of markers"
+		return "\nnext: strandline auditor --once does what is due (with --settle-age 0 young slots, too), the rest waits for its grace; strandline status has the errors of markers"
 	}
 	return ""
 }
