@@ -320,8 +320,8 @@ type TrimPlan struct {
 // WalkPage is one page of a teardown.
 type WalkPage struct {
 	Stream   Stream
-	LiveFrom segment.Pos // effective
-	Dead     []Ref       // wholly below LiveFrom, in order
+	LiveFrom segment.Pos // as the stream's newest chain has it
+	Dead     []Ref       // given up wholly, each by its own chain or by the stream, in order
 	Straddle *Ref        // the ref across LiveFrom, with the last page
 	More     bool
 }
@@ -412,10 +412,17 @@ type PlanRequest struct {
 
 // Plan is the refs to read, in order.
 type Plan struct {
-	Stream   Stream
-	LiveFrom segment.Pos // effective
-	Refs     []Ref       // last at or above max(From, LiveFrom), first at or below To
-	More     bool
+	Stream Stream
+	// LiveFrom is where reading begins: if From is zero, the first position that is left,
+	// of whatever epoch; else From's own epoch's, and From is given up if it lies below.
+	LiveFrom segment.Pos
+	// Refs end at or above max(From, LiveFrom) and begin at or below To. Each has rows that
+	// its own chain keeps; LiveIn its epoch says from where on.
+	Refs []Ref
+	More bool
+	// Cuts are the epochs whose chain gave up more than the stream's own live_from does:
+	// LiveIn and Linked look at them.
+	Cuts map[segment.Epoch]segment.Pos
 	// TTL is how long the plan may be relied on, from before the query was sent.
 	TTL time.Duration
 }

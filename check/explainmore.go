@@ -135,3 +135,32 @@ func (x *Explainer) audited(ctx context.Context, f *KeyFacts) error {
 	}
 	return nil
 }
+
+// rowDebts are the duties that see to rows that were given up.
+func (x *Explainer) rowDebts(ctx context.Context, f *RowFacts, _ *RowQuestion) error {
+	for _, d := range []struct {
+		duty catalog.Duty
+		id   string
+		into **MarkerFact
+	}{{catalog.DutyTeardown, catalog.StreamID(f.StreamID), &f.Teardown}, {catalog.DutyReclaim, f.Chain.id(), &f.Reclaim}} {
+		if d.id == "" {
+			continue
+		}
+		m, err := x.Catalog.Marker(ctx, d.duty, d.id)
+		if errors.Is(err, catalog.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		*d.into = markerFact(&m)
+	}
+	return nil
+}
+
+func (c *ChainFact) id() string {
+	if c == nil {
+		return ""
+	}
+	return c.Chain
+}

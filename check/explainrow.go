@@ -54,8 +54,10 @@ type RowFacts struct {
 	Ref   *RefFact `json:"ref,omitempty"`
 	Dense bool     `json:"dense"`
 	Next  *RefFact `json:"next_ref,omitempty"`
-	// NextAfter is the last row before Next.
+	// NextAfter is the last row before Next; NextGiven says that a newer epoch's chain gave
+	// it up, or, without Next, all that came behind the position.
 	NextAfter segment.Pos `json:"next_after,omitzero"`
+	NextGiven bool        `json:"next_after_given_up,omitempty"`
 	Object    *KeyFacts   `json:"object,omitempty"` // of the ref
 	Chunk     *ChunkFact  `json:"chunk,omitempty"`
 	Read      *ReadFact   `json:"read,omitempty"`
@@ -205,14 +207,15 @@ func (x *Explainer) rowRef(ctx context.Context, f *RowFacts, q *RowQuestion) err
 	}
 	if len(p.Refs) > 0 && !f.pos().Less(f.LiveFrom) {
 		ref := &p.Refs[0]
-		fact := refFact(ref, f.LiveFrom)
+		fact := refFact(ref, p.LiveIn(ref.Epoch))
 		if f.pos().Less(ref.FirstPos()) {
-			f.Next, f.NextAfter = &fact, ref.PrevLast
+			f.Next, f.NextAfter, f.NextGiven = &fact, ref.PrevLast, f.Epoch < ref.PrevLast.Epoch && p.Dead(ref.PrevLast)
 			return nil
 		}
 		f.Ref, f.Dense = &fact, ref.Rows == uint64(ref.Last-ref.First)+1
 		return nil
 	}
+	f.NextGiven = len(p.Refs) == 0 && f.Epoch < f.Tip.Epoch && p.Dead(f.Tip)
 	c, ok := f.chain()
 	if !ok {
 		return nil
@@ -268,33 +271,4 @@ func (x *Explainer) rowSlot(ctx context.Context, f *RowFacts, _ *RowQuestion) er
 	var err error
 	f.Slot, err = x.slotFact(ctx, best)
 	return err
-}
-
-// rowDebts are the duties that see to rows that were given up.
-func (x *Explainer) rowDebts(ctx context.Context, f *RowFacts, _ *RowQuestion) error {
-	for _, d := range []struct {
-		duty catalog.Duty
-		id   string
-		into **MarkerFact
-	}{{catalog.DutyTeardown, catalog.StreamID(f.StreamID), &f.Teardown}, {catalog.DutyReclaim, f.Chain.id(), &f.Reclaim}} {
-		if d.id == "" {
-			continue
-		}
-		m, err := x.Catalog.Marker(ctx, d.duty, d.id)
-		if errors.Is(err, catalog.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		*d.into = markerFact(&m)
-	}
-	return nil
-}
-
-func (c *ChainFact) id() string {
-	if c == nil {
-		return ""
-	}
-	return c.Chain
 }

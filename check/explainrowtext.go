@@ -97,6 +97,12 @@ func (f *RowFacts) givenUpIs(e *Explanation) {
 
 // unservedIs: no ref covers the position, though it is live.
 func (f *RowFacts) unservedIs(e *Explanation) {
+	if f.NextGiven {
+		e.is(NoRow, "no ref of its epoch serves it or comes behind it")
+		e.why("the stream's next rows were of a newer epoch, whose chain gave them up")
+		e.next("nothing, if the epoch's rows end before it: seqs count a chain's rows, and this one is another stream's")
+		return
+	}
 	if f.Next != nil && f.NextAfter.Less(f.pos()) {
 		e.is(NoRow, "the stream has no row there: the next is %d.%d", f.Next.Epoch, f.Next.First)
 		if f.NextAfter.Seq > 0 {

@@ -10,7 +10,8 @@ import (
 )
 
 // streams walks every stream's refs and holds that each follows the one before: a
-// hole is a span of rows that no object serves.
+// hole is a span of rows that no object serves. What an epoch's chain gave up is none,
+// though an older epoch's rows stand before it.
 func (w *walk) streams(ctx context.Context) error {
 	after := ""
 	for {
@@ -57,7 +58,7 @@ func (w *walk) links(ctx context.Context, p catalog.Plan, from, last segment.Pos
 	for i := range p.Refs {
 		ref := &p.Refs[i]
 		switch {
-		case !ref.Follows(firstOrLast(i, from, last), i == 0):
+		case !p.Linked(ref, firstOrLast(i, from, last), i == 0):
 			w.hole(p.Stream.Name, from, last, ref.PrevLast, fmt.Sprintf("no ref serves the rows before %s", ref.FirstPos()))
 		case ref.PrevLast != (segment.Pos{}) && !ref.PrevLast.Less(ref.FirstPos()) || ref.Last < ref.First:
 			w.span(ref, fmt.Sprintf("its ref begins at %s, the one before ends at %s: rows would be read twice", ref.FirstPos(), ref.PrevLast))
@@ -89,7 +90,7 @@ func firstOrLast(i int, from, last segment.Pos) segment.Pos {
 func (w *walk) tip(ctx context.Context, p catalog.Plan, from, last segment.Pos) error {
 	name, tip := p.Stream.Name, p.Stream.Last
 	switch {
-	case last.Less(tip) && !tip.Less(from):
+	case last.Less(tip) && !tip.Less(from) && !p.Dead(tip):
 		w.hole(name, from, last, tip, "no ref serves the end of the stream")
 	case len(p.Refs) > 0 && tip.Less(last):
 		ref := p.Refs[len(p.Refs)-1]

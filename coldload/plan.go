@@ -52,7 +52,7 @@ func checkStart(p catalog.Plan, stream string, from segment.Pos) error {
 }
 
 // checkLinks finds holes: every ref says which row of the stream comes before its
-// first. It returns the refs that begin at or before to; the one behind to is
+// first, and only what that row's own chain gave up may be missing between two. It returns the refs that begin at or before to; the one behind to is
 // asked for on purpose, since only its link proves that nothing is missing before it.
 func checkLinks(p catalog.Plan, from, to segment.Pos) ([]catalog.Ref, error) {
 	start := from
@@ -62,11 +62,11 @@ func checkLinks(p catalog.Plan, from, to segment.Pos) ([]catalog.Ref, error) {
 	var last segment.Pos
 	for i := range p.Refs {
 		ref := &p.Refs[i]
-		linked := ref.PrevLast == last
+		before := last
 		if i == 0 {
-			linked = ref.PrevLast.Less(start) || ref.PrevLast == (segment.Pos{})
+			before = start
 		}
-		if !linked {
+		if !p.Linked(ref, before, i == 0) {
 			return nil, hole(p.Stream.Name, later(start, last.Next()), fmt.Sprintf(
 				"the ref at %s follows row %s, which no ref serves", ref.FirstPos(), ref.PrevLast))
 		}
@@ -75,7 +75,7 @@ func checkLinks(p catalog.Plan, from, to segment.Pos) ([]catalog.Ref, error) {
 		}
 		last = ref.LastPos()
 	}
-	if p.More || !last.Less(p.Stream.Last) || p.Stream.Last.Less(start) {
+	if p.More || !last.Less(p.Stream.Last) || p.Stream.Last.Less(start) || p.Dead(p.Stream.Last) {
 		return p.Refs, nil
 	}
 	if to != (segment.Pos{}) && !last.Less(to) {

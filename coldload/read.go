@@ -85,6 +85,7 @@ type reading struct {
 	yield  func(Row, error) bool
 	over   bool // the caller's loop ended, or to was reached
 
+	plan  planned // the rows of its refs are being delivered
 	stuck replans
 }
 
@@ -100,6 +101,7 @@ func (rd *reading) run(ctx context.Context) error {
 		if rd.next.Less(p.LiveFrom) {
 			rd.next = p.LiveFrom
 		}
+		rd.plan = p
 		done, err := rd.page(ctx, p)
 		if rd.over {
 			return nil
@@ -185,8 +187,8 @@ func (rd *reading) collect(ctx context.Context, p planned) ([]piece, error) {
 	for i := range p.Refs {
 		ref := &p.Refs[i]
 		var from segment.Seq
-		if rd.next.Epoch == ref.Epoch {
-			from = rd.next.Seq
+		if begin := rd.begin(ref); begin.Epoch == ref.Epoch {
+			from = begin.Seq
 		}
 		ps, err := rd.reader.pieces(ctx, ref, from, p.expires)
 		if err != nil {
@@ -195,6 +197,12 @@ func (rd *reading) collect(ctx context.Context, p planned) ([]piece, error) {
 		out = append(out, upTo(ps, rd.to)...)
 	}
 	return out, nil
+}
+
+// begin is where reading a ref begins: a ref that its chain's watermark cuts in two may
+// stand behind an older epoch's refs.
+func (rd *reading) begin(ref *catalog.Ref) segment.Pos {
+	return later(rd.next, rd.plan.LiveIn(ref.Epoch))
 }
 
 // upTo leaves out a ref's last chunks that begin behind the read's end: they need not be
@@ -212,6 +220,9 @@ func upTo(ps []piece, to segment.Pos) []piece {
 func (rd *reading) deliver(sp *span, f *fetched) error {
 	for i, raw := range f.raw {
 		pc := &f.group.pieces[i]
+		if sp.ref != pc.ref {
+			rd.next = rd.begin(pc.ref)
+		}
 		next, to := rd.bounds(pc.ref.Epoch)
 		if sp.ref != pc.ref {
 			sp.begin(pc.ref, next)

@@ -61,7 +61,7 @@ func testPlanEpochs(t *testing.T, open Open) {
 			last = live
 		}
 		for i := range p.Refs {
-			if !p.Refs[i].Follows(last, i == 0) {
+			if !p.Linked(&p.Refs[i], last, i == 0) {
 				t.Fatalf("from %s: a hole before %s", from, p.Refs[i].FirstPos())
 			}
 			last = p.Refs[i].LastPos()
@@ -84,14 +84,29 @@ func testPlanEpochs(t *testing.T, open Open) {
 		plan(pos(1, 2), pos(1, 5), 4)
 		w.retire(chains[1])
 	}
-	give(3, 2, 1) // the newest one's counts for the whole stream
-	plan(segment.Pos{}, pos(3, 3), 1)
-	w.retire(chains[3])
-	plan(segment.Pos{}, pos(3, 3), 1)
+	give(3, 2, 1) // and the newest one's says nothing of the second
+	for range 2 {
+		plan(segment.Pos{}, pos(1, 5), 3)
+		plan(pos(2, 3), segment.Pos{}, 2)
+		plan(pos(3, 1), pos(3, 3), 1)
+		w.retire(chains[3])
+	}
+	give(2, 4, 2)
+	for range 2 {
+		plan(segment.Pos{}, pos(3, 3), 1)
+		plan(pos(2, 1), pos(2, 5), 1)
+		plan(pos(3, 4), pos(3, 3), 1)
+		w.retire(chains[2])
+	}
+	give(3, 4, 2) // nothing is left
+	for range 2 {
+		plan(segment.Pos{}, pos(3, 5), 0)
+		plan(pos(2, 1), pos(2, 5), 0)
+		w.retire(chains[3])
+	}
 }
 
-// testPlanMiddle: an epoch gives up what the ones around it keep; reading begins
-// behind it.
+// testPlanMiddle: an epoch gives up what the ones around it keep; reading passes over it.
 func testPlanMiddle(t *testing.T, open Open) {
 	w := NewWorld(t, open)
 	s := nameOn()
@@ -110,13 +125,15 @@ func testPlanMiddle(t *testing.T, open Open) {
 	for range 2 {
 		p, err := w.C.Plan(w.Ctx, catalog.PlanRequest{Stream: s})
 		w.OK(err)
-		Equal(t, "live_from", p.LiveFrom, segment.Pos{Epoch: 2, Seq: 3})
-		Equal(t, "refs", len(p.Refs), 1)
-		Equal(t, "epoch", p.Refs[0].Epoch, 3)
+		Equal(t, "live_from", p.LiveFrom, segment.Pos{})
+		Equal(t, "refs", len(p.Refs), 2)
+		Equal(t, "epoch", p.Refs[0].Epoch, 1)
+		Equal(t, "epoch", p.Refs[1].Epoch, 3)
+		Equal(t, "no hole", p.Linked(&p.Refs[1], p.Refs[0].LastPos(), false), true)
+		// Who asks for a row of it is told.
+		p, err = w.C.Plan(w.Ctx, catalog.PlanRequest{Stream: s, From: segment.Pos{Epoch: 2, Seq: 2}})
+		w.OK(err)
+		Equal(t, "given up", p.LiveFrom, segment.Pos{Epoch: 2, Seq: 3})
 		w.retire(w.Chain)
 	}
-	// The first epoch's rows stand for who asks for a part of them.
-	refs, err := w.C.ChainRefs(w.Ctx, segment.Chain{Epoch: 1}, 1, 10)
-	w.OK(err)
-	Equal(t, "refs of the first epoch", len(refs), 1)
 }

@@ -95,6 +95,8 @@ func Run(t *testing.T, open Open) {
 		{"Plan", testPlan},
 		{"PlanEpochs", testPlanEpochs},
 		{"PlanMiddle", testPlanMiddle},
+		{"PlanOlderKeeps", testPlanOlderKeeps},
+		{"PlanEpochOver", testPlanEpochOver},
 		{"Pages", testPages},
 		{"Status", testStatus},
 		{"CancelledContext", testCancelled},

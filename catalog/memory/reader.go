@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -46,50 +47,32 @@ func (c *Catalog) Plan(ctx context.Context, r catalog.PlanRequest) (p catalog.Pl
 }
 
 func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
-	p.TTL = t.settings.PlanTTL(t.now)
 	s, err := t.streamNamed(r.Stream)
 	if err != nil {
 		return p, err
 	}
-	p.Stream, p.LiveFrom = s.Stream, t.liveFrom(s)
-	from, to := r.From, r.To
-	if from.Less(p.LiveFrom) {
-		from = p.LiveFrom
+	pl, err := catalog.NewPlanner(s.Stream, r, page(r.Limit), func(e segment.Epoch) (segment.Pos, error) { return t.liveIn(s, e) })
+	if err != nil {
+		return p, err
 	}
-	if to == (segment.Pos{}) {
-		to = s.Last
-	}
-	last := from // of the ref before, or what the first one may begin behind
-	for k, ref := range t.ref.from(t.holding(s.ID, from)) {
-		if k.stream != s.ID || to.Less(ref.FirstPos()) {
+	pl.TTL = t.settings.PlanTTL(t.now)
+	for k, ref := range t.ref.from(t.holding(s.ID, pl.From)) {
+		if k.stream != s.ID || pl.To.Less(ref.FirstPos()) {
 			break
 		}
 		l, err := t.live(ref)
 		if err != nil {
 			return p, err
 		}
-		if l.LastPos().Less(from) || l.Dead(l.LiveFrom) {
-			continue // the head of the first, or what an older chain's watermark gave up
+		full, err := pl.Take(&l)
+		if err != nil {
+			return p, err
 		}
-		if !l.Follows(last, len(p.Refs) == 0) {
-			given, err := t.givenUp(s, l.PrevLast)
-			if err != nil {
-				return p, err
-			}
-			if p.LiveFrom.Less(given) { // reading begins behind it
-				p.LiveFrom, p.Refs = given, nil
-			}
-		}
-		if p.More = len(p.Refs) == page(r.Limit); p.More {
+		if full {
 			break
 		}
-		if len(p.Refs) == 0 && p.LiveFrom.Less(l.LiveFrom) {
-			p.LiveFrom = l.LiveFrom
-		}
-		p.Refs = append(p.Refs, l.Ref)
-		last = l.LastPos()
 	}
-	return p, nil
+	return pl.Done(), nil
 }
 
 // holding is where to look for the ref that holds a position: it begins at or below it.
@@ -103,20 +86,21 @@ func (t *tx) holding(stream int64, at segment.Pos) refKey {
 	return refKey{stream: stream}
 }
 
-// givenUp looks whether the stream's rows up to prev, which no ref serves, are at or
-// below the watermark of the chain that they lay in, an older epoch's for instance. If
-// so it is where that chain's rows live from; the zero Pos if not: then rows are missing.
-func (t *tx) givenUp(s *streamRow, prev segment.Pos) (segment.Pos, error) {
-	top, ok := t.topology.get(prev.Epoch)
+// liveIn is where a stream's rows live from in the chain that an epoch has for it.
+func (t *tx) liveIn(s *streamRow, e segment.Epoch) (segment.Pos, error) {
+	if e == s.Last.Epoch {
+		return t.liveFrom(s), nil
+	}
+	top, ok := t.topology.get(e)
 	if !ok {
-		return segment.Pos{}, nil
+		return s.LiveFrom, nil
 	}
-	c := segment.Chain{Epoch: prev.Epoch, Shard: segment.ShardOf(s.Name, top.Shards)}
+	c := segment.Chain{Epoch: e, Shard: segment.ShardOf(s.Name, top.Shards)}
 	row, err := t.row(c)
-	if err != nil || row.WatermarkSeq < prev.Seq {
-		return segment.Pos{}, err
+	if errors.Is(err, catalog.ErrNotFound) {
+		return s.LiveFrom, nil
 	}
-	return catalog.EffectiveLiveFrom(s.LiveFrom, c, row.WatermarkSeq), nil
+	return catalog.EffectiveLiveFrom(s.LiveFrom, c, row.WatermarkSeq), err
 }
 
 // Slots pages a chain's slot rows by position.

@@ -53,73 +53,55 @@ func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.TTL = settings.PlanTTL(t.now)
-	if p.Stream, p.LiveFrom, err = t.streamBy("s.name = ?", r.Stream); err != nil {
+	s, newest, err := t.streamBy("s.name = ?", r.Stream)
+	if err != nil {
 		return p, err
 	}
-	from, to := r.From, r.To
-	if from.Less(p.LiveFrom) {
-		from = p.LiveFrom
+	pl, err := catalog.NewPlanner(s, r, page(r.Limit), func(e segment.Epoch) (segment.Pos, error) {
+		if e == s.Last.Epoch {
+			return newest, nil
+		}
+		return t.liveIn(&s, e)
+	})
+	if err != nil {
+		return p, err
 	}
-	if to == (segment.Pos{}) {
-		to = p.Stream.Last
-	}
+	pl.TTL = settings.PlanTTL(t.now)
 	// The ref that holds `from` begins at or below it.
 	var epoch, first int64
 	if _, err := t.one("SELECT epoch, first FROM ref WHERE stream = ? AND (epoch, first) <= (?, ?) ORDER BY epoch DESC, first DESC LIMIT 1",
-		[]any{p.Stream.ID, int64(from.Epoch), int64(from.Seq)}, &epoch, &first); err != nil {
+		[]any{s.ID, int64(pl.From.Epoch), int64(pl.From.Seq)}, &epoch, &first); err != nil {
 		return p, err
 	}
-	limit := page(r.Limit)
-	last := from // of the ref before, or what the first one may begin behind
 	err = t.query(selectRefs+"WHERE r.stream = ? AND (r.epoch, r.first) >= (?, ?) AND (r.epoch, r.first) <= (?, ?) ORDER BY r.epoch, r.first", func(scan scanFunc) error {
 		l, err := scanRef(scan)
 		if err != nil {
 			return err
 		}
-		if l.LastPos().Less(from) || l.Dead(l.LiveFrom) {
-			return nil // the head of the first, or what an older chain's watermark gave up
-		}
-		if !l.Follows(last, len(p.Refs) == 0) {
-			given, err := t.givenUp(&p.Stream, l.PrevLast)
-			if err != nil {
-				return err
-			}
-			if p.LiveFrom.Less(given) { // reading begins behind it
-				p.LiveFrom, p.Refs = given, nil
-			}
-		}
-		if len(p.Refs) == limit {
-			p.More = true
+		full, err := pl.Take(&l)
+		if err == nil && full {
 			return errStop
 		}
-		if len(p.Refs) == 0 && p.LiveFrom.Less(l.LiveFrom) {
-			p.LiveFrom = l.LiveFrom
-		}
-		p.Refs = append(p.Refs, l.Ref)
-		last = l.LastPos()
-		return nil
-	}, p.Stream.ID, epoch, first, int64(to.Epoch), int64(to.Seq))
-	return p, err
+		return err
+	}, s.ID, epoch, first, int64(pl.To.Epoch), int64(pl.To.Seq))
+	return pl.Done(), err
 }
 
-// givenUp looks whether the stream's rows up to prev, which no ref serves, are at or
-// below the watermark of the chain that they lay in, an older epoch's for instance. If
-// so it is where that chain's rows live from; the zero Pos if not: then rows are missing.
-func (t *tx) givenUp(s *catalog.Stream, prev segment.Pos) (segment.Pos, error) {
-	top, err := t.topology(prev.Epoch)
+// liveIn is where a stream's rows live from in the chain that an epoch has for it.
+func (t *tx) liveIn(s *catalog.Stream, e segment.Epoch) (segment.Pos, error) {
+	top, err := t.topology(e)
 	if errors.Is(err, catalog.ErrNotFound) {
-		return segment.Pos{}, nil
+		return s.LiveFrom, nil
 	}
 	if err != nil {
 		return segment.Pos{}, err
 	}
-	c := segment.Chain{Epoch: prev.Epoch, Shard: segment.ShardOf(s.Name, top.Shards)}
+	c := segment.Chain{Epoch: e, Shard: segment.ShardOf(s.Name, top.Shards)}
 	row, err := t.chain(c)
-	if err != nil || row.WatermarkSeq < prev.Seq {
-		return segment.Pos{}, err
+	if errors.Is(err, catalog.ErrNotFound) {
+		return s.LiveFrom, nil
 	}
-	return catalog.EffectiveLiveFrom(s.LiveFrom, c, row.WatermarkSeq), nil
+	return catalog.EffectiveLiveFrom(s.LiveFrom, c, row.WatermarkSeq), err
 }
 
 // Slots pages a chain's slot rows by position.

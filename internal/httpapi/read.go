@@ -186,17 +186,19 @@ func (m *mixed) unknown(otherwise error) error {
 	return fmt.Errorf("stream %q: %w", m.stream, catalog.ErrNotFound)
 }
 
-// begin puts a read without from at the first live position, which local files do
-// not know.
+// begin puts a read that comes from before the writer's epoch at its first live position
+// there, which local files do not know: the bucket had all of the epochs before.
 func (m *mixed) begin(ctx context.Context) error {
-	if m.next != (segment.Pos{}) {
+	if m.next.Epoch >= m.Epoch {
 		return nil
 	}
-	p, err := m.Catalog.Plan(ctx, catalog.PlanRequest{Stream: m.stream, Limit: 1})
+	p, err := m.Catalog.Plan(ctx, catalog.PlanRequest{Stream: m.stream, From: segment.Pos{Epoch: m.Epoch, Seq: 1}, Limit: 1})
 	if errors.Is(err, catalog.ErrNotFound) {
 		return nil
 	}
-	m.next = p.LiveFrom
+	if m.next.Less(p.LiveFrom) {
+		m.next = p.LiveFrom
+	}
 	return err
 }
 

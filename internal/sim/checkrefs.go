@@ -134,27 +134,20 @@ func (k *checker) unserved(v memory.View, name string, have, want int) {
 	k.violated("I1", "stream %q: refs serve %d live rows, the history has %d", name, have, want)
 }
 
-// readableFrom is where reading a stream begins: behind what was trimmed, and behind the
-// last row that a chain's retention gave up, of whatever epoch.
-func (k *checker) readableFrom(v memory.View, stream string) (from segment.Pos) {
-	if s := v.Stream(stream); s != nil {
-		from = s.LiveFrom
+// overtaken says whether a reader that has yet to give from a position on may be told
+// that it was trimmed: by the stream's own live_from, or by the watermark of the chain
+// that the position lies in, or the stream's next row behind it. Rows of an older epoch
+// that its own chain keeps are never given up by a newer one's.
+func (k *checker) overtaken(v memory.View, stream string, at segment.Pos) bool {
+	if s := v.Stream(stream); s != nil && at.Less(s.LiveFrom) {
+		return true
 	}
 	t := k.model.stream(stream)
-	if n := len(t.at); n > 0 {
-		// The newest chain's watermark hides all that older epochs have of the stream, though
-		// their own retention keeps it: refs serve it, and no plan names it.
-		if row := v.Chain(t.chain[n-1]); row != nil && row.WatermarkSeq > 0 {
-			from = later(from, segment.Pos{Epoch: row.Epoch, Seq: row.WatermarkSeq + 1})
-		}
+	i := t.find(at)
+	if i > 0 && t.chain[i-1].Epoch == at.Epoch && !k.isLive(v, stream, t.chain[i-1], at) {
+		return true
 	}
-	for i := 0; i < len(t.at); i = t.find(segment.Pos{Epoch: t.chain[i].Epoch + 1}) {
-		row := v.Chain(t.chain[i])
-		if row != nil && t.at[i].Seq <= row.WatermarkSeq {
-			from = later(from, segment.Pos{Epoch: row.Epoch, Seq: row.WatermarkSeq + 1})
-		}
-	}
-	return from
+	return i < len(t.at) && !k.isLive(v, stream, t.chain[i], t.at[i])
 }
 
 // isLive says whether a row is neither trimmed nor given up by its own chain.

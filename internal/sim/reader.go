@@ -96,16 +96,16 @@ func (k *checker) read(p *process, stream string, from segment.Pos, tip int, row
 		if n := len(rows); n > 0 {
 			at = rows[n-1].at.Next()
 		}
-		k.readEnd(p, stream, at.Less(k.readableFrom(v, stream)), end)
+		k.readEnd(p, stream, k.overtaken(v, stream, at), end)
 	})
 }
 
 // skipped: rows that a read left out have to be dead.
 func (k *checker) skipped(v memory.View, p *process, stream string, from, to int) {
 	t := k.model.stream(stream)
-	for i := max(from, t.find(k.readableFrom(v, stream))); i < to; i++ {
+	for i := from; i < to; i++ {
 		if k.isLive(v, stream, t.chain[i], t.at[i]) {
-			k.violated("I7", "%s read %q and was not given the live row at %s: between rows %d and %d, readable from %s", p.name, stream, t.at[i], from, to, k.readableFrom(v, stream))
+			k.violated("I7", "%s read %q and was not given the live row at %s: between rows %d and %d", p.name, stream, t.at[i], from, to)
 			return
 		}
 	}

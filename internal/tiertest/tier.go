@@ -130,12 +130,18 @@ type Write struct {
 // Slot seals, publishes and absorbs a segment of these appends and returns its key.
 func (x *Tier) Slot(writes ...Write) string {
 	x.T.Helper()
+	return x.publish(writes, segment.BundleOptions{})
+}
+
+func (x *Tier) publish(writes []Write, opt segment.BundleOptions) string {
+	x.T.Helper()
 	body := x.segment(writes)
 	plan, err := segment.PlanBundle(bytes.NewReader(body), int64(len(body)))
 	x.must(err)
 	var obj bytes.Buffer
 	now := x.Clock.Now().UnixNano()
-	f, err := plan.WriteTo(&obj, segment.BundleOptions{Object: uuid.New(), Created: now, Writer: "test", Sealed: now})
+	opt.Object, opt.Created, opt.Writer, opt.Sealed = uuid.New(), now, "test", now
+	f, err := plan.WriteTo(&obj, opt)
 	x.must(err)
 	key := segment.SlotKey(x.Chain, x.id)
 	_, err = x.Store.PutOnce(x.T.Context(), key, obj.Bytes(), nil)
