@@ -59,8 +59,12 @@ func missingKey(err error) string {
 	return ""
 }
 
-// lost says which rows are lost with key; "" if none is.
+// lost says which rows are lost with key; "" if none is. A catalog that was rolled back names
+// what was rewritten since, and a bucket that is not ours has nothing of it: neither loses rows.
 func (a *Auditor) lost(ctx context.Context, key string) (string, error) {
+	if err := errors.Join(a.guard.belongs(ctx), a.guard.rolledBack(ctx)); err != nil {
+		return "", err
+	}
 	refs, err := a.Catalog.Liveness(ctx, key)
 	if err != nil {
 		return "", err

@@ -81,6 +81,37 @@ func TestK29MissingObjectOfARefIsToldOnce(t *testing.T) {
 	}
 }
 
+// TestNoAlarmOnARolledBackCatalog: what it names may have been rewritten since. Nobody is
+// told to give up rows that another object has.
+func TestNoAlarmOnARolledBackCatalog(t *testing.T) {
+	x := newTier(t)
+	x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400})
+	x.RunDry()
+	headKey := segment.HeadKey(x.Chain)
+	body, info, err := x.Store.ReadAll(t.Context(), headKey, 1<<20)
+	x.Must(err)
+	h, err := segment.DecodeHead(body)
+	x.Must(err)
+	h.Term += 3
+	ahead, err := segment.EncodeHead(h)
+	x.Must(err)
+	info, err = x.Store.PutIfMatch(t.Context(), headKey, ahead, info.ETag)
+	x.Must(err)
+	x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400})
+	key := segment.SlotKey(x.Chain, 2)
+	store, driver := hiding(x, func(c faultstore.Call) bool { return c.Key == key })
+	if failed := passes(x, x.AuditorOn("a", auditor.Config{}, store, x.DB)); failed != 5 || driver.Hits() == 0 {
+		t.Fatalf("%d passes failed, %d looks at nothing", failed, driver.Hits())
+	}
+	if rows := x.Audited("lost"); len(rows) != 0 {
+		t.Fatalf("told of a loss: %+v", rows)
+	}
+	_, err = x.Store.PutIfMatch(t.Context(), headKey, body, info.ETag) // the newer catalog is back
+	x.Must(err)
+	x.RunDry()
+	x.MustBeClean()
+}
+
 // TestNoAlarmOverWhatIsThere: an object that a second look finds was never lost.
 func TestNoAlarmOverWhatIsThere(t *testing.T) {
 	x := newTier(t)

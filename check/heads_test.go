@@ -42,6 +42,12 @@ func TestRolledBackCatalogGetsNoVerdict(t *testing.T) {
 	if r, err := check.Fsck(t.Context(), x.Catalog, x.Classes, check.Config{}); !errors.Is(err, catalog.ErrRolledBack) {
 		t.Fatalf("a head ahead of its row: want ErrRolledBack, got %+v, %v", r, err)
 	}
+	// The row's object was rewritten since, and is gone: nothing of it may be given up.
+	key := segment.SlotKey(x.Chain, 1)
+	x.Delete(key)
+	if loss, err := check.ProveLoss(t.Context(), x.Catalog, x.Classes, key, "a"); !errors.Is(err, catalog.ErrRolledBack) || loss != nil {
+		t.Fatalf("a loss proven on a catalog that was rolled back: %+v, %v", loss, err)
+	}
 }
 
 // headOf is the head of a chain that did nothing yet.

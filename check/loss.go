@@ -18,6 +18,9 @@ type LossCatalog interface {
 	Liveness(ctx context.Context, key string) ([]catalog.LiveRef, error)
 	Slots(ctx context.Context, c segment.Chain, from segment.ID, limit int) ([]catalog.SlotRow, error)
 	Marker(ctx context.Context, d catalog.Duty, id string) (catalog.Marker, error)
+	Topologies(ctx context.Context) ([]catalog.Topology, error)
+	Chains(ctx context.Context) ([]catalog.ChainRow, error)
+	Chain(ctx context.Context, c segment.Chain) (catalog.ChainRow, error)
 }
 
 // Loss is what giving up an object's rows means, and what proves that it may be done.
@@ -62,8 +65,12 @@ const lossLooks = 2
 
 // ProveLoss proves that what a stream's live refs have in an object cannot be read whole
 // from any bucket of its class's set, looking twice. A span that one bucket has whole is
-// ErrNotLost; a read that could not be completed is its own error, and proves nothing.
+// ErrNotLost; a read that could not be completed is its own error, and proves nothing; nor
+// does a catalog that was rolled back.
 func ProveLoss(ctx context.Context, cat LossCatalog, classes objstore.Classes, key, stream string) (*Loss, error) {
+	if err := headsOf(ctx, cat, classes); err != nil {
+		return nil, err
+	}
 	refs, err := liveOf(ctx, cat, key, stream)
 	if err != nil {
 		return nil, err
@@ -163,6 +170,9 @@ func ProveVoid(ctx context.Context, cat LossCatalog, classes objstore.Classes, k
 	k, err := segment.ParseKey(key)
 	if err != nil || k.Kind != segment.KeySlot {
 		return nil, catalog.NothingToLose(key, "")
+	}
+	if err := headsOf(ctx, cat, classes); err != nil {
+		return nil, err
 	}
 	slots, err := cat.Slots(ctx, k.Chain, k.ID, 1)
 	if err != nil {
