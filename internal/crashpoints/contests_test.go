@@ -2,6 +2,7 @@ package crashpoints_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -25,19 +26,21 @@ func TestJudgeAgainstRetry(t *testing.T) {
 		after bool
 		by    string // whose step it is
 		wins  bool   // the retry has the object
+		stall bool   // there, for so long that its intent is old again
 	}{
-		{"CondemnIntent", false, "judge", true},
-		{"CondemnIntent", true, "judge", false},
-		{"store delete settled", false, "judge", false},
-		{"store delete settled", true, "judge", false},
-		{"BurnIntent", true, "judge", false},
-		{"Announce", false, "retry", false},
-		{"Announce", true, "retry", true},
-		{"CommitRewrite", false, "retry", true},
-		{"CommitRewrite", true, "retry", true},
+		{"CondemnIntent", false, "judge", true, false},
+		{"CondemnIntent", true, "judge", false, false},
+		{"store delete settled", false, "judge", false, false},
+		{"store delete settled", true, "judge", false, false},
+		{"BurnIntent", true, "judge", false, false},
+		{"Announce", false, "retry", false, false},
+		{"Announce", true, "retry", true, false},
+		{"CommitRewrite", false, "retry", true, false},
+		{"CommitRewrite", false, "retry", false, true},
+		{"CommitRewrite", true, "retry", true, false},
 	} {
 		when := map[bool]string{false: "before ", true: "after "}[step.after]
-		t.Run(when+step.call, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s%s stalled=%t", when, step.call, step.stall), func(t *testing.T) {
 			w := newWorld(t)
 			w.slot(small)
 			w.cutAfter("store put settled", 1)
@@ -52,6 +55,9 @@ func TestJudgeAgainstRetry(t *testing.T) {
 			f.Hook = func(call string, after bool) {
 				if isCall(step.call)(call) && after == step.after && !met {
 					met = true
+					if step.stall {
+						w.Clock.Advance(2 * audittest.OrphanGrace)
+					}
 					for name, run := range duties {
 						if name != step.by {
 							run(&audittest.Faults{})
@@ -88,8 +94,7 @@ func (w *world) judge(f *audittest.Faults) {
 // retry runs a settler, through f.
 func (w *world) retry(f *audittest.Faults) {
 	w.T.Helper()
-	_, err := w.Settler(f.Store(w.Tier), f.Catalog(w.Tier)).RunOnce(w.Ctx(), w.Chain, "retry")
-	w.Must(err)
+	_, _ = w.Settler(f.Store(w.Tier), f.Catalog(w.Tier)).RunOnce(w.Ctx(), w.Chain, "retry") // who loses, loses
 }
 
 // A dead pack against a failed member's retry: a pack was committed without the member
@@ -97,7 +102,7 @@ func (w *world) retry(f *audittest.Faults) {
 // retry derives the very same key: wherever they meet, the retry's rows end under a later
 // revision, and what is deleted is named by nobody.
 func TestADeadPackAgainstAFailedMembersRetry(t *testing.T) {
-	for _, at := range []string{"dead", "confirmed", "condemned", "deleted", "burned"} {
+	for _, at := range []string{"dead", "confirmed", "ripe, in the retry's hands", "condemned", "deleted", "burned"} {
 		t.Run(at, func(t *testing.T) {
 			w := newWorld(t)
 			w.slot(small, other)
@@ -114,7 +119,16 @@ func TestADeadPackAgainstAFailedMembersRetry(t *testing.T) {
 			w.reclaimAgainst(at, func() {
 				// The member's back-off may still run: its marker is made due.
 				w.Must(w.DB.Arm(w.Ctx(), catalog.DutySettle, w.Markers(catalog.DutySettle)[0].ID, segment.ClassStandard, 0))
-				w.retry(&audittest.Faults{})
+				f, reaped := &audittest.Faults{}, false
+				f.Hook = func(call string, after bool) {
+					if call == "Announce" && after && strings.HasPrefix(at, "ripe") && !reaped {
+						reaped = true
+						w.reapOnce() // between the retry's announce and its PUT
+					}
+				}
+				f.Start()
+				w.retry(f)
+				f.Heal()
 				if slots, settled := w.refsIn(); slots != 0 || settled == 0 {
 					t.Errorf("%d refs in transit, %d settled: the retry was held up", slots, settled)
 				}
@@ -161,6 +175,7 @@ func (w *world) reclaimAgainst(at string, meet func()) {
 	w.reapOnce()
 	now("confirmed")
 	w.Clock.Advance(audittest.ReadGrace)
+	now("ripe, in the retry's hands")
 	f := &audittest.Faults{}
 	f.Hook = func(call string, after bool) {
 		switch {
@@ -220,8 +235,8 @@ func TestWatermarkCommittedHeadNotWritten(t *testing.T) {
 	w.Policy(catalog.Retention{Mode: catalog.RetentionInterest, Rows: 1})
 	for range 4 {
 		w.slot(large)
+		w.RunDry() // each slot's rows become an object of their own
 	}
-	w.RunDry()
 	kept := w.rows["large"]
 	w.Release() // the auditor runs the retention of a chain without an owner
 	w.cutAfter("RaiseWatermark", 1)
@@ -246,6 +261,9 @@ func TestWatermarkCommittedHeadNotWritten(t *testing.T) {
 		if (c == "RetireRefs" || strings.HasPrefix(c, "store delete")) && (put < 0 || i < put) {
 			t.Errorf("%s before the head was written: %v", c, calls)
 		}
+	}
+	if count(calls, "RetireRefs") == 0 {
+		t.Errorf("nothing was retired: %v", calls)
 	}
 	if w.headSeq() != row.WatermarkSeq {
 		t.Errorf("head at %d, row at %d", w.headSeq(), row.WatermarkSeq)

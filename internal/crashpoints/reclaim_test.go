@@ -110,6 +110,9 @@ func TestAfterAKillersArmBeforeTheKillAllDead(t *testing.T) {
 	if got := w.Settled(); !slices.Equal(got, []string{largeKey}) || w.marked(catalog.DutyReapCheck) != 1 {
 		t.Fatalf("objects %v, reap-checks %v: a ref names it", got, w.Markers(catalog.DutyReapCheck))
 	}
+	if in, told := w.Intents(), w.Audited("damage"); len(in)+len(told) != 0 {
+		t.Errorf("it was condemned, and only the last look kept it: %+v, %+v", in, told)
+	}
 	w.converges()
 	if got := w.Settled(); len(got) != 0 {
 		t.Errorf("%v stand", got)
@@ -193,7 +196,7 @@ func TestAfterTheRewrittenCursorCAS(t *testing.T) {
 		f := &audittest.Faults{}
 		raced, at := false, time.Time{}
 		f.Hook = func(call string, after bool) {
-			if call == "AdvanceRewritten" && after && !raced {
+			if call == "CondemnSlots" && !after && !raced {
 				raced = true
 				_, err := w.trimmer(&audittest.Faults{}).RunOnce(w.Ctx(), ms[0])
 				w.Must(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/strandline/strandline/auditor"
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/internal/audittest"
 	"github.com/strandline/strandline/objstore"
@@ -192,26 +193,47 @@ func TestAfterTheCommitBeforeTheSourcesWatcherIsArmed(t *testing.T) {
 // A settle-rewrite member: its marker stands, other members' outputs are referenced.
 // Completed members judge as covered; only the one that did not commit moves.
 func TestASettleRewriteMember(t *testing.T) {
-	w := newWorld(t)
-	w.slot(large, small, other)
-	w.cutAfter("CommitRewrite", 1)
+	for _, cut := range []bool{true, false} {
+		t.Run(map[bool]string{true: "cut", false: "failed"}[cut], func(t *testing.T) {
+			w := newWorld(t)
+			w.slot(large, small, other)
+			if cut {
+				w.cutAfter("CommitRewrite", 1)
+			} else {
+				w.failing("store put " + largeKey)
+			}
 
-	slots, settled := w.refsIn()
-	if slots == 0 || settled == 0 || w.marked(catalog.DutySettle) != 1 {
-		t.Fatalf("%d refs in transit, %d settled, markers %v: want one member committed", slots, settled, w.Markers(catalog.DutySettle))
+			slots, settled := w.refsIn()
+			if slots == 0 || settled == 0 || w.marked(catalog.DutySettle) != 1 {
+				t.Fatalf("%d refs in transit, %d settled, markers %v: want one member committed", slots, settled, w.Markers(catalog.DutySettle))
+			}
+			done := slices.DeleteFunc(w.named(), func(key string) bool { return !isSettled(key) })
+			w.Clock.Advance(settle.DefaultBackoffMax)
+			calls := w.reruns()
+			if n := count(calls, "CommitRewrite"); n != 1 || slices.Contains(calls, "store put "+done[0]) {
+				t.Errorf("%d members moved: %v", n, calls)
+			}
+			w.converges()
+			if got := w.Settled(); len(got) != 2 || !slices.Contains(got, done[0]) {
+				t.Errorf("%v stand", got)
+			}
+		})
 	}
-	done := slices.DeleteFunc(w.named(), func(key string) bool { return !isSettled(key) })
-	calls := w.reruns()
-	if n := count(calls, "CommitRewrite"); n != 1 {
-		t.Errorf("%d members moved: %v", n, calls)
-	}
-	for _, c := range calls {
-		if c == "store put "+done[0] {
-			t.Errorf("the committed member was written again: %v", calls)
+}
+
+// failing runs an auditor for which one call always fails.
+func (w *world) failing(call string) {
+	w.T.Helper()
+	f := &audittest.Faults{Pick: func(_ int, c string) audittest.Form {
+		if c == call {
+			return audittest.NotApplied
 		}
-	}
-	w.converges()
-	if got := w.Settled(); len(got) != 2 || !slices.Contains(got, done[0]) {
-		t.Errorf("%v stand", got)
+		return audittest.Fine
+	}}
+	f.Start()
+	defer f.Heal()
+	_, err := w.AuditorOn("failing", auditor.Config{}, f.Store(w.Tier), f.Catalog(w.Tier)).Once(w.Ctx(), auditor.OnceOptions{})
+	if err == nil || f.Hit() == "" {
+		w.T.Fatalf("%s was to fail: %v", call, err)
 	}
 }
