@@ -25,14 +25,14 @@ type OnceOptions struct {
 // error joins what still stands failed: those markers are postponed, and a later
 // run takes them again. In a dry run it tells what would go, and changes nothing.
 func (a *Auditor) Once(ctx context.Context, o OnceOptions) (Summary, error) {
+	if a.cfg.DryRun { // it takes no share of the budgets either
+		err := a.dryRun(ctx)
+		return a.Summary(), err
+	}
 	if err := a.register(ctx); err != nil {
 		return a.Summary(), fmt.Errorf("register auditor: %w", err)
 	}
 	defer a.leaveBudget(ctx)
-	if a.cfg.DryRun {
-		err := a.dryRun(ctx)
-		return a.Summary(), err
-	}
 	if a.cfg.Sweep {
 		if err := a.sweepNow(ctx); err != nil {
 			return a.Summary(), fmt.Errorf("make the sweep due: %w", err)

@@ -185,6 +185,9 @@ func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
 	if err := r.flags.validate(); err != nil {
 		return usage("%w", err)
 	}
+	if r.flags.config.DryRun && !r.once {
+		return usage("--dry-run looks at what is due now: give --once, too")
+	}
 	log, err := a.logger()
 	if err != nil {
 		return err
@@ -200,8 +203,10 @@ func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
 		return err
 	}
 	defer func() { err = closing(err, t) }()
-	if err := r.flags.seed(ctx, t.catalog, log); err != nil {
-		return err
+	if !r.flags.config.DryRun {
+		if err := r.flags.seed(ctx, t.catalog, log); err != nil {
+			return err
+		}
 	}
 	aud, err := r.flags.build(t, log)
 	if err != nil {

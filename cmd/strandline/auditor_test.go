@@ -43,6 +43,17 @@ func TestAuditorServesThePolicies(t *testing.T) {
 	cli(t, "", "fsck", "--dir", dir).want(t, exitOK, "clean")
 }
 
+// TestAuditorDryRunSeedsNothing: not even the margins that it was given; and it has no schedule.
+func TestAuditorDryRunSeedsNothing(t *testing.T) {
+	dir := t.TempDir()
+	up := startUp(t, dir, "--shards", "1")
+	up.end(t)
+	dry := []string{"auditor", "--dir", dir, "--dry-run", "--auditor-read-grace", "1s", "--auditor-orphan-grace", "10s"}
+	cli(t, "", dry...).want(t, exitUsage, "give --once, too")
+	cli(t, "", append(dry, "--once")...).want(t, exitOK)
+	cli(t, "", "status", "--dir", dir).want(t, exitOK, "read grace 10m0s, orphan grace 1h0m0s")
+}
+
 // TestAlarmsStandInStatus: what an auditor found and an operator has to hear of.
 func TestAlarmsStandInStatus(t *testing.T) {
 	dir := t.TempDir()
