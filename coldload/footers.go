@@ -35,14 +35,15 @@ func (c *footerCache) get(key string, now time.Time) (*segment.Footer, bool) {
 	return h.footer, true
 }
 
-// put makes room by dropping whatever expires first.
+// put makes room by dropping whatever expires first, by key among those that expire at
+// once: the same reads keep the same footers.
 func (c *footerCache) put(key string, f *segment.Footer, expires time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.held) >= c.limit {
 		oldest := ""
 		for k, h := range c.held {
-			if oldest == "" || h.expires.Before(c.held[oldest].expires) {
+			if by := h.expires.Compare(c.held[oldest].expires); oldest == "" || by < 0 || by == 0 && k < oldest {
 				oldest = k
 			}
 		}

@@ -30,6 +30,9 @@ const (
 	// DefaultPublishing keeps the memory of publishing within two uploads, whatever
 	// the number of shards; two cores compress no more at once anyway.
 	DefaultPublishing = 2
+	// DefaultHydrating is small since each slot that is restored holds up to 64 MiB of raw
+	// chunks in memory.
+	DefaultHydrating = 2
 	// DefaultQuarantineMax bounds what may be set aside before somebody has to look.
 	DefaultQuarantineMax = 8 << 30
 	// DefaultRetentionEvery keeps a busy shard's give-up within some segments.
@@ -69,6 +72,8 @@ type Config struct {
 	MaxStreams int
 	// Publishing is how many shards build and send a slot at once.
 	Publishing int
+	// Hydrating is how many slots all shards restore at once.
+	Hydrating int
 	// QuarantineMax is how much may lie in quarantine before Ready fails.
 	QuarantineMax int64
 	// HydrateAll brings back every slot that stands above the watermark, and keeps it;
@@ -102,6 +107,7 @@ func (c Config) withDefaults() Config {
 	set(&c.ConsumerHoldMax, DefaultConsumerHold)
 	set(&c.MaxStreams, DefaultMaxStreams)
 	set(&c.Publishing, DefaultPublishing)
+	set(&c.Hydrating, DefaultHydrating)
 	set(&c.QuarantineMax, DefaultQuarantineMax)
 	set(&c.RetentionEvery, DefaultRetentionEvery)
 	set(&c.TopologyEvery, DefaultTopologyEvery)
@@ -135,6 +141,7 @@ func (c Config) Validate() error {
 	bad(c.ConsumerHoldMax < minConsumerHold, "consumer hold %d: give %d bytes or more", c.ConsumerHoldMax, int64(minConsumerHold))
 	bad(c.MaxStreams < 1, "streams per segment %d: give 1 or more", c.MaxStreams)
 	bad(c.Publishing < 1, "publishing %d: give 1 or more", c.Publishing)
+	bad(c.Hydrating < 1, "hydrating %d: give 1 or more", c.Hydrating)
 	bad(c.QuarantineMax < 0, "quarantine cap %d: give 0 or more", c.QuarantineMax)
 	bad(c.RetentionEvery < 10*time.Millisecond, "retention every %v: give 10ms or more", c.RetentionEvery)
 	bad(c.TopologyEvery < 10*time.Millisecond, "topology every %v: give 10ms or more", c.TopologyEvery)

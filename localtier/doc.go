@@ -60,7 +60,7 @@
 //
 // What else a shard holds in memory: at most two segments of bytes that wait for the disk
 // (localtier/wal), 10,000 consumers and 10,000 producers, one slot while it is published
-// (Config.Publishing at a time in a writer) or brought back (two at a time), and one pull
+// (Config.Publishing at a time in a writer) or brought back (Config.Hydrating), and one pull
 // of 16 MiB for each that is under way. On disk: Config.MaxUnpublished of what the bucket
 // does not have, Config.ConsumerHoldMax of what it has, and the spare files of the log.
 //

@@ -22,10 +22,6 @@ import (
 // the log removes when it is opened, and the next start goes on. What cannot be had stays
 // the bucket's to serve.
 
-// hydrateAtOnce is how many slots a writer restores at a time: each holds up to 64 MiB of
-// raw chunks in memory.
-const hydrateAtOnce = 2
-
 // hydrateCount is what status shows.
 type hydrateCount struct {
 	mu          sync.Mutex
@@ -86,7 +82,7 @@ func (s *shardLog) hydrateOnce(ctx context.Context) error {
 	s.hydrated.begin(len(wanted))
 	var end hydrateEnd
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(hydrateAtOnce)
+	g.SetLimit(s.cfg.Hydrating)
 	for _, slot := range wanted {
 		g.Go(func() error {
 			if end.passed(slot.ID) || gctx.Err() != nil || s.pressed() {

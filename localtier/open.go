@@ -56,7 +56,7 @@ type shardLog struct {
 
 	placed *placed       // the publisher's own
 	turns  chan struct{} // shared by the writer's shards; capacity Config.Publishing
-	fetch  chan struct{} // likewise, for hydration; capacity hydrateAtOnce
+	fetch  chan struct{} // likewise, for hydration; capacity Config.Hydrating
 
 	end     context.CancelFunc // stops the goroutines below
 	running sync.WaitGroup

@@ -46,6 +46,7 @@ func TestRFC0008_9_WriterConfig(t *testing.T) {
 		"consumer hold":       {{ConsumerHoldMax: minConsumerHold - 1}, {ConsumerHoldMax: -1}},
 		"streams per segment": {{MaxStreams: -1}},
 		"publishing":          {{Publishing: -1}},
+		"hydrating":           {{Hydrating: -1}},
 		"quarantine cap":      {{QuarantineMax: -1}},
 		"retention every":     {{RetentionEvery: -1}},
 		"topology every":      {{TopologyEvery: -1}},
@@ -63,7 +64,7 @@ func TestRFC0008_9_WriterConfig(t *testing.T) {
 	_, err := w.tryOpen("a", func(o *Options) {
 		o.Config = Config{
 			WAL: wal.Config{SegmentBytes: 1, SegmentAge: 1, BatchWindow: -1}, Ack: "never", SharedWindow: -1, LeaseTime: 1,
-			MaxUnpublished: 1, Housekeeping: 1, ConsumerHoldMax: 1, MaxStreams: -1, Publishing: -1, QuarantineMax: -1,
+			MaxUnpublished: 1, Housekeeping: 1, ConsumerHoldMax: 1, MaxStreams: -1, Publishing: -1, Hydrating: -1, QuarantineMax: -1,
 			RetentionEvery: -1, TopologyEvery: -1, Backoff: -1,
 		}
 	})

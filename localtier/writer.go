@@ -86,7 +86,7 @@ func (w *Writer) serve() {
 // openAll recovers every shard's directory; all fit, or none is left open.
 func openAll(ctx context.Context, o Options, b absorb.Bucket) ([]*shardLog, error) {
 	opened := make([]*shardLog, len(o.Shards))
-	turns := sharedTurns{make(chan struct{}, o.Config.Publishing), make(chan struct{}, hydrateAtOnce)}
+	turns := sharedTurns{make(chan struct{}, o.Config.Publishing), make(chan struct{}, o.Config.Hydrating)}
 	var g errgroup.Group
 	for i, shard := range o.Shards {
 		g.Go(func() (err error) {
