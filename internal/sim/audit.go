@@ -40,11 +40,15 @@ func (p *process) runAuditor() {
 		p.sim.check.violated("start", "%s: %v", p.name, err)
 		return
 	}
+	var sum auditor.Summary
 	for p.pause(p.ctx, 3*time.Second+p.jitter(6*time.Second)) {
 		_, err := a.Once(p.ctx, auditor.OnceOptions{})
-		p.sim.cover.hitLocked(p.sim, "auditor once "+kindOf(err))
+		p.hit("auditor once " + kindOf(err))
+		if p.alive() {
+			sum = a.Summary()
+		}
 	}
-	p.sim.summed(a.Summary())
+	p.sim.summed(sum)
 }
 
 // summed takes a summary's outcomes into the coverage.

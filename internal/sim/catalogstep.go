@@ -46,20 +46,28 @@ type two[A, B any] struct {
 func step[T any](ctx context.Context, sc *stepCatalog, v verb, do func(context.Context) (T, error)) (T, error) {
 	var none, out T
 	if err := ctx.Err(); err != nil {
-		return none, fmt.Errorf("%w: %s: %w", catalog.ErrUnavailable, v.name, context.Cause(ctx))
+		return none, notAsked(ctx, v.name)
 	}
 	var err error
 	c := &call{p: sc.p, what: "cat " + v.name, key: v.about, mutates: bool(v.kind)}
 	c.apply = func(fate) { out, err = do(context.WithoutCancel(ctx)) }
 	f := sc.p.sim.park(ctx, c)
-	if f.kind == FaultNone {
+	switch f.kind {
+	case FaultNone:
 		return out, err
+	case faultUnmade:
+		return none, notAsked(ctx, v.name)
 	}
 	kind := catalog.ErrUnavailable
 	if c.mutates && (f.kind == FaultLost || f.kind == FaultLate || f.kind == FaultTimeout || f.kind == FaultDead || f.kind == FaultCrashAfter) {
 		kind = catalog.ErrAmbiguous
 	}
 	return none, fmt.Errorf("%w: %s: %w: %s", kind, v.name, errInjected, f.kind)
+}
+
+// notAsked is the answer to a caller whose ctx is over.
+func notAsked(ctx context.Context, verb string) error {
+	return fmt.Errorf("%w: %s: %w", catalog.ErrUnavailable, verb, context.Cause(ctx))
 }
 
 // keyOf names what a verb is about, without what differs between two runs of a seed:

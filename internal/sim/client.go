@@ -49,7 +49,7 @@ func (p *process) watch(ctx context.Context, w *localtier.Writer) {
 		for _, st := range w.Status() {
 			switch st.State {
 			case localtier.StateFenced, localtier.StateHalted, localtier.StateClosed:
-				p.sim.cover.hitLocked(p.sim, "shard "+string(st.State))
+				p.hit("shard " + string(st.State))
 				return
 			}
 		}
@@ -93,11 +93,8 @@ func (p *process) append(ctx context.Context, w *localtier.Writer, rng *rand.Ran
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	res, err := w.Append(ctx, stream, rows, ack)
-	s.mu.Lock()
-	s.cover.hit("append " + string(ack) + " " + kindOf(err))
-	dead := p.dead
-	s.mu.Unlock()
-	if err == nil && !dead {
+	p.hit("append " + string(ack) + " " + kindOf(err))
+	if err == nil && p.alive() {
 		s.check.acknowledged(p, recs, res, ack)
 	}
 }
@@ -111,11 +108,11 @@ func (p *process) consume(ctx context.Context, w *localtier.Writer, t catalog.To
 		switch n := rng.IntN(20); {
 		case n < 3:
 			_, err := w.CreateConsumer(ctx, shard, name, 0)
-			p.sim.cover.hitLocked(p.sim, "consumer create "+kindOf(err))
+			p.hit("consumer create " + kindOf(err))
 		case n < 4:
 			p.sim.check.consumerGoes(chain)
 			err := w.RemoveConsumer(ctx, shard, name)
-			p.sim.cover.hitLocked(p.sim, "consumer remove "+kindOf(err))
+			p.hit("consumer remove " + kindOf(err))
 		default:
 			all, err := w.Consumers(ctx, shard)
 			if err != nil || len(all) == 0 || all[0].Lag == 0 {
@@ -124,7 +121,7 @@ func (p *process) consume(ctx context.Context, w *localtier.Writer, t catalog.To
 			to := all[0].Cursor + 1 + segment.Seq(rng.Uint64N(all[0].Lag))
 			p.sim.check.consumerAsked(chain, to)
 			_, err = w.Ack(ctx, shard, name, to)
-			p.sim.cover.hitLocked(p.sim, "consumer ack "+kindOf(err))
+			p.hit("consumer ack " + kindOf(err))
 		}
 	}
 }

@@ -14,16 +14,23 @@
 // A step is one call of a process. It parks, the scheduler waits until every goroutine of
 // the bubble is at rest (testing/synctest), takes one of the parked calls by the seed, lets
 // it have its fate, checks the rules, and lets the process go on to its next call. Where
-// nothing is parked, time passes to the next timer or event.
+// nothing is parked, time passes to the next timer or event. When the faults are over, the
+// rest of the run goes the same way, one call after the other, with nothing that befalls it.
 //
 // One seed is one run: the order of the parked calls is by what they are (process, verb, key,
-// functions on the stack), never by when they came, and all pauses are drawn from the seed,
-// so that no two timers end in one moment. What differs between two runs of a seed are the
-// bytes of UUIDs and ETags, and nothing depends on them. TestOneSeedOneRun holds it to that.
+// functions on the stack), never by when they came, and all pauses are drawn from the seed.
+// What two goroutines do in one moment, before both are at rest, comes to the same in either
+// order: calls that nothing tells apart have one fate; a call whose ctx ended before all was
+// at rest was not made; a process that came by the crash point at which it dies is held
+// there, and dies when all is at rest; what a dead process came by is not counted; and no
+// goroutine waits for a turn that another one of its process may take. What differs between
+// two runs of a seed are the bytes of UUIDs and ETags, and nothing depends on them.
+// TestOneSeedOneRun holds it to that, trace and coverage.
 //
 //	config.go        Config, Default, Hooks
 //	sim.go           Run: build, start, schedule, stop, settle
-//	sched.go         park, schedule, perform; stack.go who calls
+//	sched.go         park, schedule, perform; rest.go what is parked once all is at rest
+//	stack.go         who calls
 //	fate.go          what becomes of a call
 //	storestep.go     the bucket's requests as steps
 //	catalogstep.go   the catalog's verbs as steps; verbs.go one method each
@@ -38,10 +45,6 @@
 //	                 checkslots.go what a slot, a burned key and a seq have to pass
 //	end.go           faults over, all reopened, duties run dry: I5, and all rows read back
 //	cover.go         what was hit; trace.go what happened
-//
-// BUG: two shards of one writer run side by side, and what both do in one moment is now and
-// then in the Go scheduler's hands (seeds with two shards part in about one run in ten under
-// the race detector). Such a seed is run again until it shows what it showed.
 //
 // # Planting a fault
 //

@@ -31,6 +31,7 @@ const (
 	FaultDead        Fault = "dead"         // the process had died
 	FaultLateApplied Fault = "applied late"
 	FaultDropped     Fault = "dropped"
+	faultUnmade      Fault = "not made" // its caller's ctx ended before it was
 )
 
 // applies says that the call happens at once.

@@ -29,7 +29,7 @@ func (s *Sim) operate(what string, tries int, command func(ctx context.Context, 
 	s.running.Go(func() {
 		for n := 0; n < tries && p.ctx.Err() == nil; n++ {
 			err := command(p.ctx, p)
-			s.cover.hitLocked(s, "operator "+what+" "+kindOf(err))
+			p.hit("operator " + what + " " + kindOf(err))
 			if err == nil {
 				break
 			}

@@ -26,17 +26,19 @@ type process struct {
 	ctx  context.Context
 	end  context.CancelFunc
 
-	dead         bool           // Sim.mu
-	stalledUntil time.Time      // Sim.mu
-	counts       map[string]int // Sim.mu; calls by identity
-	uuids        map[string]int // Sim.mu; made, by directory
-	served       int            // the main loop's own: how often it opened a writer
-	nonces       atomic.Int64   // given out
-	stepped      time.Duration  // Sim.mu; what its clock is ahead
-	finished     bool           // Sim.mu; of a command
-	immune       bool           // nothing befalls it
-	command      bool           // an operator's: it does not start again by itself
-	machine      *machine       // a writer's
+	dead         bool            // Sim.mu
+	stalledUntil time.Time       // Sim.mu
+	counts       map[string]int  // Sim.mu; calls by identity
+	uuids        map[string]int  // Sim.mu; made, by directory
+	served       int             // the main loop's own: how often it opened a writer
+	nonces       atomic.Int64    // given out
+	stepped      time.Duration   // Sim.mu; what its clock is ahead
+	finished     bool            // Sim.mu; of a command
+	doomed       string          // Sim.mu; the crash point that it is held at
+	held         []chan struct{} // Sim.mu; those that are held there, until it is dead
+	immune       bool            // nothing befalls it
+	command      bool            // an operator's: it does not start again by itself
+	machine      *machine        // a writer's
 
 	catalog catalog.Catalog
 	store   *objstore.Store
@@ -78,7 +80,7 @@ func (s *Sim) kill(p *process, why string) {
 	}
 	s.parked = rest
 	for _, c := range parked {
-		if c.mutates {
+		if c.mutates && c.seen {
 			s.late = append(s.late, c)
 		}
 		c.fate <- fate{kind: FaultDead}
@@ -88,6 +90,16 @@ func (s *Sim) kill(p *process, why string) {
 		p.machine.disk.PowerOff()
 	}
 	p.end()
+}
+
+// hit counts what a process came by, as long as it lives: who dies ends all that it does at
+// once, in any order.
+func (p *process) hit(what string) {
+	p.sim.mu.Lock()
+	defer p.sim.mu.Unlock()
+	if !p.dead {
+		p.sim.cover.hit(what)
+	}
 }
 
 func (p *process) alive() bool {
@@ -161,18 +173,15 @@ func (p *process) log() *slog.Logger {
 // cut is asked at every crash point of localtier.
 func (p *process) cut(step localtier.Step) error {
 	s := p.sim
-	s.mu.Lock()
 	name := string(step)
-	s.cover.hit("cut point " + name)
+	p.hit("cut point " + name)
+	s.mu.Lock()
 	// By the moment: two shards of a writer may come by in one, in any order.
 	at := time.Since(s.trace.began).String()
 	die := !s.direct && !p.immune && !p.dead && p.rand("cut "+name+at, 0).IntN(1000) < s.cfg.Rates.CutStep*rarity(step)
-	if die {
-		s.cover.hit("crash at " + name)
-	}
 	s.mu.Unlock()
 	if die {
-		s.kill(p, "at "+name)
+		s.stopAt(p, name)
 	}
 	if die || !p.alive() {
 		return errDead
@@ -206,6 +215,7 @@ func (p *process) writerOptions(t catalog.Topology) localtier.Options {
 			SharedWindow: 250 * time.Millisecond, LeaseTime: s.cfg.Lease, MinFreeDisk: -1,
 			Housekeeping: 7 * time.Second, RetentionEvery: 11 * time.Second, TopologyEvery: 3 * time.Second,
 			Backoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second, Jitter: p.jitter, MaxStreams: 4,
+			Hydrating: 1000, // who waits for whose turn would be in the Go scheduler's hands
 		},
 	}
 }
@@ -246,7 +256,7 @@ func (p *process) runWriter() {
 		p.served++
 		o.Steal = p.rand("steal", p.served).IntN(8) == 0
 		w, err := localtier.Open(p.ctx, o)
-		p.sim.cover.hitLocked(p.sim, "open "+kindOf(err))
+		p.hit("open " + kindOf(err))
 		if err != nil {
 			p.sim.check.openFailed(p, err)
 			p.pause(p.ctx, time.Second+p.jitter(4*time.Second))
@@ -256,6 +266,6 @@ func (p *process) runWriter() {
 		ctx, cancel := context.WithTimeout(p.ctx, 20*time.Second)
 		err = w.Close(ctx)
 		cancel()
-		p.sim.cover.hitLocked(p.sim, "close "+kindOf(err))
+		p.hit("close " + kindOf(err))
 	}
 }

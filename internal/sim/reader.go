@@ -54,7 +54,7 @@ func (p *process) read(ctx context.Context, r *coldload.Reader, rng *rand.Rand) 
 		}
 		rows = append(rows, got{row.Pos(), segment.RowSum(row.Row)})
 	}
-	p.sim.cover.hitLocked(p.sim, "read "+readKind(end))
+	p.hit("read " + readKind(end))
 	p.sim.check.read(p, stream, from, tip, rows, end)
 }
 
@@ -157,7 +157,7 @@ func (p *process) scan(ctx context.Context, r *coldload.Reader, rng *rand.Rand) 
 		}
 		rows = append(rows, row)
 	}
-	p.sim.cover.hitLocked(p.sim, "scan "+readKind(end))
+	p.hit("scan " + readKind(end))
 	p.sim.check.scanned(p, chain, tip, rows, end)
 }
 

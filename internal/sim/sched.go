@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing/synctest"
@@ -26,6 +25,9 @@ type call struct {
 	apply   func(fate)
 	fate    chan fate
 	expired bool // Sim.mu; the caller's ctx ended
+	// seen, Sim.mu: the call was parked when all was at rest. One whose caller's ctx ended
+	// before that may as well not have been made: which came first is nobody's to say.
+	seen bool
 	// inline: decided on at once, on the caller's goroutine.
 	inline bool
 }
@@ -72,11 +74,9 @@ func (s *Sim) park(ctx context.Context, c *call) fate {
 	}
 	var inline bool
 	c.site, inline = caller()
-	id := fmt.Sprintf("%s %s %x", c.what, c.key, c.site)
-	c.nth = c.p.counts[id]
-	c.p.counts[id]++
 	if inline {
 		c.inline = true
+		id := c.number()
 		f := s.inlineFate(c, id)
 		s.mu.Unlock()
 		s.settle(c, f)
@@ -111,21 +111,6 @@ func (s *Sim) unpark(c *call) {
 	s.parked = slices.DeleteFunc(s.parked, func(o *call) bool { return o == c })
 }
 
-// ready are the parked calls of processes that are not stalled, in their order.
-func (s *Sim) ready() []*call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	var out []*call
-	for _, c := range s.parked {
-		if !now.Before(c.p.stalledUntil) {
-			out = append(out, c)
-		}
-	}
-	slices.SortFunc(out, (*call).compare)
-	return out
-}
-
 // schedule runs the world until its time or its steps are over, or a rule is broken.
 func (s *Sim) schedule() {
 	for {
@@ -134,7 +119,7 @@ func (s *Sim) schedule() {
 		if s.check.broken() || s.steps >= s.cfg.Steps || !time.Now().Before(s.end) {
 			return
 		}
-		if s.event() {
+		if s.look() || s.crashes() || s.event() {
 			continue
 		}
 		calls := s.ready()
@@ -161,39 +146,37 @@ func (s *Sim) schedule() {
 	}
 }
 
+// calmly runs the end of a run: its calls happen one after the other, and nothing befalls
+// them.
+func (s *Sim) calmly(do func() error) error {
+	var err error
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		err = do()
+	}()
+	for {
+		synctest.Wait()
+		if s.look() {
+			continue
+		}
+		if calls := s.ready(); len(calls) > 0 {
+			s.decide(calls[0], fate{})
+			continue
+		}
+		select {
+		case <-s.wake:
+		case <-over:
+			return err
+		}
+	}
+}
+
 func (s *Sim) decide(c *call, f fate) {
 	s.mu.Lock()
 	s.unpark(c)
 	s.mu.Unlock()
 	s.settle(c, f)
-}
-
-// twins are the calls that nothing tells from c, c itself among them: what two shards of a
-// process ask that names neither ("what time is it?"). They have one fate in one step, or
-// which of them came first would matter.
-func twins(c *call, among []*call) []*call {
-	if c.mutates {
-		return []*call{c}
-	}
-	var out []*call
-	for _, o := range among {
-		if o.p == c.p && o.what == c.what && o.key == c.key && o.site == c.site {
-			out = append(out, o)
-		}
-	}
-	return out
-}
-
-// expired is the first call whose caller waits no more.
-func (s *Sim) expired(calls []*call) *call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range calls {
-		if c.expired {
-			return c
-		}
-	}
-	return nil
 }
 
 // settle lets a call have its fate.

@@ -36,6 +36,7 @@ type Sim struct {
 	steps       int
 	parked      []*call
 	late        []*call
+	doomed      []*process
 	direct      bool // calls happen at once: the faults are over
 	trace       trace
 	cover       Coverage
@@ -195,6 +196,12 @@ func (s *Sim) leastGrace() time.Duration {
 	return s.cfg.ReadGrace
 }
 
+func (s *Sim) setDirect(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.direct = on
+}
+
 func (s *Sim) isDirect() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,11 +246,10 @@ func (s *Sim) stop() {
 	for _, name := range sortedKeys(s.processes) {
 		s.kill(s.processes[name], "the end")
 	}
-	s.mu.Lock()
-	s.direct = true
-	s.mu.Unlock()
+	s.setDirect(true)
 	s.running.Wait()
 	for len(s.late) > 0 && !s.check.broken() {
 		s.applyLate(s.rng.IntN(len(s.late)))
 	}
+	s.setDirect(false)
 }

@@ -24,7 +24,7 @@ type stepStore struct {
 func request[T any](ctx context.Context, d *stepStore, op objstore.Op, key, about string, do func(context.Context, fate) (T, error)) (T, fate, error) {
 	var none, out T
 	if err := ctx.Err(); err != nil {
-		return none, fate{}, &objstore.Error{Op: string(op), Key: key, Kind: objstore.ErrUnavailable, Err: context.Cause(ctx)}
+		return none, fate{}, notMade(ctx, op, key)
 	}
 	var err error
 	c := &call{p: d.p, what: "store " + string(op), key: key + about, object: key, mutates: op.Mutation(), op: op}
@@ -33,6 +33,9 @@ func request[T any](ctx context.Context, d *stepStore, op objstore.Op, key, abou
 	switch f.kind {
 	case FaultNone, FaultShort, FaultTruncated, FaultSome:
 		return out, f, err
+	}
+	if f.kind == faultUnmade {
+		return none, f, notMade(ctx, op, key)
 	}
 	e := &objstore.Error{Op: string(op), Key: key, Kind: objstore.ErrUnavailable, Err: errors.Join(errInjected, errors.New(string(f.kind)))}
 	switch f.kind {
@@ -46,6 +49,11 @@ func request[T any](ctx context.Context, d *stepStore, op objstore.Op, key, abou
 		}
 	}
 	return none, f, e
+}
+
+// notMade is the answer to a caller whose ctx is over.
+func notMade(ctx context.Context, op objstore.Op, key string) error {
+	return &objstore.Error{Op: string(op), Key: key, Kind: objstore.ErrUnavailable, Err: context.Cause(ctx)}
 }
 
 // Put implements objstore.Driver.
