@@ -27,6 +27,7 @@ type Catalog interface {
 	Intent(ctx context.Context, key string) (catalog.Intent, error)
 	Slots(ctx context.Context, c segment.Chain, from segment.ID, limit int) ([]catalog.SlotRow, error)
 	DeadRefs(ctx context.Context, c segment.Chain, limit int) (refs []catalog.Ref, more bool, err error)
+	ChainRefs(ctx context.Context, c segment.Chain, from segment.Seq, limit int) ([]catalog.Ref, error)
 	Marker(ctx context.Context, d catalog.Duty, id string) (catalog.Marker, error)
 }
 

@@ -117,10 +117,40 @@ func (w *walk) slotMissing(ctx context.Context, at place, f seen) error {
 		})
 		return nil
 	}
+	if owed {
+		if accepted, err := w.acceptedLost(ctx, f.slot); err != nil || accepted {
+			return err // its settle marker waits for the pass that resolves it
+		}
+	}
 	why := "it is gone, and its chain has not condemned it: something else deletes in this bucket (a lifecycle rule?); every live row of it is served by settled objects"
 	if owed {
 		why = "it is gone and still owes a settle, though no live row of it is left: something else deletes in this bucket (a lifecycle rule?)"
 	}
 	w.rotten(RottenItem{Key: f.key, Bucket: at.store.Name(), Why: why})
 	return nil
+}
+
+// acceptedLost says whether an operator gave up rows of the slot as lost, after proving
+// that it is gone. The refs that tell end within its seqs.
+func (w *walk) acceptedLost(ctx context.Context, slot *catalog.SlotRow) (bool, error) {
+	for from := slot.First; from < slot.Next; {
+		page, err := w.cat.ChainRefs(ctx, slot.Chain, from, w.cfg.Page)
+		if err != nil {
+			return false, fmt.Errorf("refs of slot %d of chain %s: %w", slot.ID, slot.Chain, err)
+		}
+		for i := range page {
+			r := &page[i]
+			if r.Last >= slot.Next {
+				return false, nil
+			}
+			if r.Kind == catalog.RefLost {
+				return true, nil
+			}
+			from = r.Last + 1
+		}
+		if len(page) < w.cfg.Page {
+			return false, nil
+		}
+	}
+	return false, nil
 }

@@ -130,6 +130,47 @@ func TestMissingSlotThatOwes(t *testing.T) {
 	}
 }
 
+// TestLostSlotWaits: a slot whose last rows were accepted as lost waits for its settle. One
+// of whose rows nobody said so does not, whatever was accepted of its neighbours.
+func TestLostSlotWaits(t *testing.T) {
+	x := tier(t)
+	x.Slot(tiertest.Write{Stream: "late", Rows: 3, Size: 50})
+	lost := segment.SlotKey(x.Chain, 2)
+	for _, name := range names {
+		if _, err := x.Catalog.AcceptLoss(t.Context(), lost, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.Delete(lost)
+	r := must(t, x)
+	if r.RottenTotal != 0 || r.DamageTotal != 0 || r.LostTotal != int64(len(names)) {
+		t.Fatalf("%+v", *r)
+	}
+	for id := segment.ID(1); id <= 3; id += 2 {
+		// Its rows were trimmed away: the slot still owes its settle.
+		x := tier(t)
+		x.Slot(tiertest.Write{Stream: "late", Rows: 3, Size: 50})
+		if _, err := x.Catalog.AcceptLoss(t.Context(), lost, "a"); err != nil {
+			t.Fatal(err)
+		}
+		key := segment.SlotKey(x.Chain, id)
+		for name, rows := range x.Rows {
+			end := rows[0].Seq + 4 // behind its rows in slot 1, or in slot 3
+			if name == "late" && id == 1 || name != "late" && id == 3 {
+				continue
+			}
+			if _, err := x.Catalog.TrimStream(t.Context(), name, segment.Pos{Epoch: 1, Seq: min(end, rows[len(rows)-1].Seq+1)}); err != nil {
+				t.Fatal(err)
+			}
+			x.Walk(name)
+		}
+		x.Delete(key)
+		if r := must(t, x); r.RottenTotal != 1 || r.Rotten[0].Key != key || !strings.Contains(r.Rotten[0].Why, "still owes a settle") {
+			t.Fatalf("slot %d: %+v", id, *r)
+		}
+	}
+}
+
 // chainSays changes a chain's row.
 type chainSays struct {
 	check.Catalog

@@ -329,6 +329,9 @@ func (w *world) fsck() {
 	for _, d := range rep.Damage {
 		w.t.Errorf("fsck: damage: %+v", d)
 	}
+	for _, r := range rep.Rotten {
+		w.t.Errorf("fsck: rotten: %+v", r)
+	}
 	for _, g := range rep.Garbage {
 		if g.State == check.Leaked {
 			w.t.Errorf("fsck: leaked: %+v", g)

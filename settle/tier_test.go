@@ -370,6 +370,9 @@ func (x *tier) fsck(ctx context.Context) {
 	for _, d := range rep.Damage {
 		x.t.Errorf("fsck: damage: %+v", d)
 	}
+	for _, r := range rep.Rotten {
+		x.t.Errorf("fsck: rotten: %+v", r)
+	}
 	for _, g := range rep.Garbage {
 		if g.State == check.Leaked {
 			x.t.Errorf("fsck: leaked: %+v", g)

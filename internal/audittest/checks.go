@@ -81,6 +81,9 @@ func (x *Tier) Fsck(clean bool) error {
 	for _, d := range rep.Damage {
 		errs = append(errs, fmt.Errorf("fsck: damage: %+v", d))
 	}
+	for _, r := range rep.Rotten {
+		errs = append(errs, fmt.Errorf("fsck: rotten: %+v", r))
+	}
 	for _, g := range rep.Garbage {
 		if clean || g.State == check.Leaked {
 			errs = append(errs, fmt.Errorf("fsck: garbage: %+v", g))
