@@ -212,9 +212,6 @@ func (s *Sim) fsck() error {
 	for _, r := range rep.Rotten {
 		s.check.violated("I1", "fsck: rotten: %+v", r)
 	}
-	for _, r := range rep.Rotten {
-		s.check.violated("I1", "fsck: rotten: %+v", r)
-	}
 	for _, g := range rep.Garbage {
 		s.check.violated("I5", "fsck: garbage: %+v", g)
 	}
