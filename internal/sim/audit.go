@@ -12,6 +12,7 @@ import (
 
 // newAuditor wires the real duties of a process.
 func (p *process) newAuditor(sweep bool) (*auditor.Auditor, error) {
+	p.audits = true
 	id := fmt.Sprintf("%s-%d", p.name, p.life)
 	set, err := settle.New(settle.Deps{
 		Catalog: p.catalog, Classes: p.classes, Clock: p.now, Logger: p.log(),
@@ -35,13 +36,14 @@ func (p *process) newAuditor(sweep bool) (*auditor.Auditor, error) {
 // of a process comes first would be the Go scheduler's to say, and what they may do to each
 // other two auditors do as well.
 func (p *process) runAuditor() {
+	defer p.sim.auditing.Done()
 	a, err := p.newAuditor(false)
 	if err != nil {
 		p.sim.check.violated("start", "%s: %v", p.name, err)
 		return
 	}
 	var sum auditor.Summary
-	for p.pause(p.ctx, 3*time.Second+p.jitter(6*time.Second)) {
+	for p.pause(p.ctx, 3*time.Second+p.jitter(6*time.Second)) && !p.sim.ending() {
 		_, err := a.Once(p.ctx, auditor.OnceOptions{})
 		p.hit("auditor once " + kindOf(err))
 		if p.alive() {
@@ -49,6 +51,13 @@ func (p *process) runAuditor() {
 		}
 	}
 	p.sim.summed(sum)
+}
+
+// ending says that auditors begin no other pass.
+func (s *Sim) ending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.terms["auditors"]
 }
 
 // summed takes a summary's outcomes into the coverage.

@@ -123,7 +123,7 @@ func (k *checker) written(key string) {
 		k.violated("I2", "object %s does not decode: %v", key, err)
 		return
 	}
-	o.etag = etag
+	o.etag, o.size = etag, int64(len(body))
 	k.objects[key] = o
 }
 

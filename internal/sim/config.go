@@ -33,6 +33,9 @@ type Config struct {
 	PartSize int64
 	Rates    Rates
 
+	// calm: nothing goes wrong, and what it costs is counted.
+	calm bool
+
 	// Hooks plant faults, which the run has to notice.
 	Hooks Hooks
 	// Trace gets every step as it happens; nil: only a failure shows the last ones.

@@ -10,6 +10,7 @@ import (
 // content is what an object holds, decoded once when it was written.
 type content struct {
 	etag    string
+	size    int64
 	footer  *segment.Footer
 	streams map[string]*timeline
 	rows    []slotRow // of a slot, by seq

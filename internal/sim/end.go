@@ -41,6 +41,7 @@ func (s *Sim) settleAll() {
 	s.check.watched()
 	s.check.strays()
 	s.check.kept()
+	s.check.cost()
 }
 
 // endProcess is one that nothing befalls.

@@ -36,6 +36,7 @@ type process struct {
 	finished     bool            // Sim.mu; of a command
 	doomed       string          // Sim.mu; the crash point that it is held at
 	held         []chan struct{} // Sim.mu; those that are held there, until it is dead
+	audits       bool            // an auditor works in it
 	immune       bool            // nothing befalls it
 	command      bool            // an operator's: it does not start again by itself
 	machine      *machine        // a writer's

@@ -205,6 +205,9 @@ func (s *Sim) took(c *call, f fate) {
 	s.steps++
 	s.trace.add(c, f)
 	s.count(f, c)
+	if c.p.audits && c.store() {
+		s.bill.request(c)
+	}
 }
 
 // perform lets the call happen, and checks the rules after it.

@@ -37,6 +37,7 @@ type Sim struct {
 	parked      []*call
 	late        []*call
 	doomed      []*process
+	bill        bill
 	direct      bool // calls happen at once: the faults are over
 	trace       trace
 	cover       Coverage
@@ -51,7 +52,8 @@ type Sim struct {
 	processes map[string]*process // by role
 	machines  map[string]*machine
 	running   sync.WaitGroup
-	retained  bool // a policy that gives up was ever set
+	auditing  sync.WaitGroup // those of them that audit
+	retained  bool           // a policy that gives up was ever set
 }
 
 // Result of a run.
@@ -81,7 +83,7 @@ func Prepare() { segment.KeepCoders(32) }
 // every goroutine of the run ended.
 func Run(cfg Config) Result {
 	s := &Sim{
-		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), model: newModel(), wake: make(chan struct{}, 1), cover: Coverage{},
+		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), model: newModel(), wake: make(chan struct{}, 1), cover: Coverage{}, bill: newBill(),
 		terms: map[string]bool{}, lives: map[string]int{}, processes: map[string]*process{}, machines: map[string]*machine{},
 	}
 	s.trace = trace{all: cfg.Trace, began: time.Now()}
@@ -91,6 +93,9 @@ func Run(cfg Config) Result {
 	if !s.check.broken() {
 		s.start()
 		s.schedule()
+		if s.cfg.calm {
+			s.endPasses()
+		}
 		s.stop()
 	}
 	if !s.check.broken() {
@@ -236,6 +241,7 @@ func (s *Sim) begin(name string) {
 		p.machine = s.machines[name]
 		run = p.runWriter
 	case 'a':
+		s.auditing.Add(1)
 		run = p.runAuditor
 	}
 	s.running.Go(run)

@@ -137,6 +137,7 @@ func (d *stepStore) Delete(ctx context.Context, keys []string) ([]objstore.Delet
 		first = keys[0]
 	}
 	out, _, err := request(ctx, d, objstore.OpDelete, first, fmt.Sprintf(" and %d more", len(keys)-1), func(ctx context.Context, f fate) ([]objstore.DeleteResult, error) {
+		d.p.sim.asked(d.p, keys)
 		d.p.sim.check.deleting(keys)
 		defer d.p.sim.check.deleted(keys)
 		if f.kind == FaultSome {

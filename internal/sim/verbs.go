@@ -139,7 +139,13 @@ func (sc *stepCatalog) DropUpload(ctx context.Context, key string, nonce string,
 }
 
 func (sc *stepCatalog) CommitRewrite(ctx context.Context, r catalog.Rewrite) (catalog.Rewritten, error) {
-	return step(ctx, sc, verb{"CommitRewrite", mutates, keyOf(r)}, func(ctx context.Context) (catalog.Rewritten, error) { return sc.Catalog.CommitRewrite(ctx, r) })
+	return step(ctx, sc, verb{"CommitRewrite", mutates, keyOf(r)}, func(ctx context.Context) (catalog.Rewritten, error) {
+		done, err := sc.Catalog.CommitRewrite(ctx, r)
+		if err == nil {
+			sc.p.sim.committed(sc.p, &r)
+		}
+		return done, err
+	})
 }
 
 func (sc *stepCatalog) ResolveSettled(ctx context.Context, c segment.Chain, markers []catalog.MarkerRef) (int, error) {
