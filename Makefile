@@ -12,8 +12,9 @@ help: ## list the targets
 build: ## build bin/strandline
 	$(GO) build -trimpath -o bin/strandline ./cmd/strandline
 
-test: ## all tests, with the race detector, against real MinIO and versitygw servers
+test: ## all tests, with the race detector, against real MinIO and versitygw servers; then 2,000 seeds of the simulator
 	$(GO) test -race -timeout 20m ./...
+	$(GO) test ./internal/sim -run '^TestSim$$' -count=1 -timeout 20m -seeds=2000
 
 lint: ## vet, staticcheck, gofumpt, golangci-lint (pinned in tools/)
 	./tools/lint/run
