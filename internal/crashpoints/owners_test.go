@@ -209,10 +209,11 @@ func TestBucketAwayForAnHour(t *testing.T) {
 		t.Run(fmt.Sprintf("capped=%t", capped), func(t *testing.T) {
 			onSite(t, func(t *testing.T, s *site) {
 				f, gone := away(ofStore)
-				const most = 64 << 20
+				const most = 2 * segment.MinSegmentBytes
 				a := s.mustOpen(powercut.New(), f, func(o *localtier.Options) {
 					if capped {
 						o.Config.MaxUnpublished = most
+						o.Config.MaxBackoff = 10 * time.Minute // each try builds a large slot
 						o.Config.WAL.SegmentBytes = segment.MinSegmentBytes
 					}
 				})
@@ -220,7 +221,7 @@ func TestBucketAwayForAnHour(t *testing.T) {
 				gone.Store(true)
 				size := 1
 				if capped {
-					size = most / 20
+					size = most / 5
 				}
 				refused := 0
 				for minute := range 60 {
