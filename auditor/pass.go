@@ -113,6 +113,13 @@ func (a *Auditor) meet(m catalog.MarkerRef) bool {
 	return a.met[m] <= maxMet
 }
 
+// unmeet takes a marker out of the count of take: that it came up unchanged is explained.
+func (a *Auditor) unmeet(m catalog.MarkerRef) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.met, m)
+}
+
 // forget starts the count of take anew.
 func (a *Auditor) forget() {
 	a.mu.Lock()

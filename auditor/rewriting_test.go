@@ -3,6 +3,7 @@ package auditor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -120,6 +121,50 @@ func TestRewriteThatIsAnothers(t *testing.T) {
 	}
 	if !sum.OldestDebt.IsZero() {
 		t.Fatalf("a debt that was paid is told of: %v", sum.OldestDebt)
+	}
+}
+
+// TestRewriteThatLostARace is run anew at once; and when it loses again, it waits a short
+// constant time, and nothing is called failed, however often that happens.
+func TestRewriteThatLostARace(t *testing.T) {
+	x := newTier(t)
+	for _, d := range rewrites {
+		owe(x, d, "once", "often", "also")
+	}
+	lost := settle.Failure{Stream: "s", Err: fmt.Errorf("commit obj/k: %w", catalog.Conflict("CommitRewrite", "ref unchanged", "that", "this"))}
+	other := settle.Failure{Stream: "t", Err: errBad}
+	var mu sync.Mutex // calls
+	calls := map[string]int{}
+	a := policed(x, auditor.Config{Backoff: 3 * time.Second}, func(ctx context.Context, m catalog.Marker) (settle.Report, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		id := string(m.Duty) + " " + m.ID
+		switch calls[id]++; {
+		case m.ID == "once" && calls[id] == 1, m.ID == "often" && calls[id] <= 12:
+			return settle.Report{Failures: []settle.Failure{lost, lost}}, nil
+		case m.ID == "also" && calls[id] == 1: // a race and a failure are a failure
+			return settle.Report{Failures: []settle.Failure{lost, other}}, nil
+		}
+		return settle.Report{Outputs: 1}, x.DB.Resolve(ctx, m.MarkerRef)
+	})
+	if _, err := a.Once(x.Ctx(), auditor.OnceOptions{}); !errors.Is(err, catalog.ErrConflict) {
+		t.Fatalf("%v, want the one failure told", err)
+	}
+	for _, d := range rewrites {
+		ms := x.Markers(d)
+		if len(ms) != 2 || ms[0].ID != "also" || ms[0].Attempts != 1 || ms[1].ID != "often" || ms[1].Attempts != 0 || ms[1].LastError != "" ||
+			ms[1].Due.Sub(x.Clock.Now()) != 3*time.Second || calls[string(d)+" once"] != 2 || calls[string(d)+" often"] != 2 {
+			t.Fatalf("%s: %+v, %v", d, ms, calls)
+		}
+	}
+	// One run that outlasts five more lost races, and sees the marker through.
+	sum, err := a.Once(x.Ctx(), auditor.OnceOptions{Linger: time.Minute})
+	x.Must(err)
+	for _, d := range rewrites {
+		got := sum.Duties[string(d)]
+		if len(x.Markers(d)) != 0 || got.Failed != 1 || got.Kept["raced"] != 6 || got.Outcomes["rewritten"] != 3 || calls[string(d)+" often"] != 13 {
+			t.Errorf("%s: %+v stand, %+v, %v", d, x.Markers(d), got, calls)
+		}
 	}
 }
 
