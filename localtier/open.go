@@ -51,6 +51,7 @@ type shardLog struct {
 
 	sealMu     sync.Mutex
 	sealWanted segment.ID    // sealMu: the newest segment that a shared acknowledgement waits for
+	sealBy     time.Time     // sealMu: when the first of those that wait is served
 	sealSoon   chan struct{} // sealWanted grew; capacity 1
 	sealAtOnce chan struct{} // capacity 1
 

@@ -3,6 +3,7 @@ package localtier
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
@@ -14,17 +15,23 @@ import (
 // wantSeal asks for segment id to be sealed within the shared window.
 func (s *shardLog) wantSeal(id segment.ID) {
 	s.sealMu.Lock()
-	wanted := s.sealWanted < id
-	if wanted {
-		s.sealWanted = id
+	defer s.sealMu.Unlock()
+	if s.sealWanted >= id {
+		return
 	}
-	s.sealMu.Unlock()
-	if wanted {
-		select {
-		case s.sealSoon <- struct{}{}:
-		default: // the loop is about to look anyway
-		}
+	s.sealWanted = id
+	select {
+	case s.sealSoon <- struct{}{}:
+		s.sealBy = time.Now().Add(s.cfg.SharedWindow)
+	default: // the loop is about to look anyway
 	}
+}
+
+// sealsBy is when who asked first is to be served.
+func (s *shardLog) sealsBy() time.Time {
+	s.sealMu.Lock()
+	defer s.sealMu.Unlock()
+	return s.sealBy
 }
 
 // wantSealNow asks for the open segment to be sealed at once.
@@ -43,7 +50,7 @@ func (s *shardLog) sealLoop(ctx context.Context) {
 		case <-s.sealAtOnce:
 			s.seal(ctx)
 		case <-s.sealSoon:
-			if !pause(ctx, s.cfg.SharedWindow) {
+			if !s.sealWindow(ctx, s.sealsBy()) {
 				return
 			}
 			s.sealMu.Lock()
@@ -53,6 +60,23 @@ func (s *shardLog) sealLoop(ctx context.Context) {
 			if st := s.wal.State(); st.Open && st.Segment <= id {
 				s.seal(ctx)
 			}
+		}
+	}
+}
+
+// sealWindow waits for company, and seals at once what cannot wait: asked for after the
+// window it would be another segment.
+func (s *shardLog) sealWindow(ctx context.Context, end time.Time) bool {
+	t := time.NewTimer(time.Until(end))
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-s.sealAtOnce:
+			s.seal(ctx)
+		case <-t.C:
+			return true
 		}
 	}
 }
