@@ -16,10 +16,11 @@ var replays = flag.Int("replays", 0, "how many seeds TestOneSeedOneRun runs twic
 
 // replayed are seeds that parted while the simulator left to the Go scheduler: which footers
 // a reader drops (4), a call against the end of its ctx (23), a death at a crash point (32,
-// 73), turns at hydrating (37), and the end of a run (42).
+// 73), turns at hydrating (37), the end of a run (42), and which reason to seal comes first
+// (1086).
 func replayed() (seeds []uint64) {
 	if *replays == 0 {
-		return []uint64{4, 23, 32, 37, 42, 73}
+		return []uint64{4, 23, 32, 37, 42, 73, 1086}
 	}
 	for n := range uint64(*replays) {
 		seeds = append(seeds, *from+n)
