@@ -168,6 +168,29 @@ func TestRewriteThatLostARace(t *testing.T) {
 	}
 }
 
+// TestRewriteThatLosesRacesOfABusyRun: it comes up again and again at one version, while
+// other markers keep the run from ever waiting. That is explained, and is no failure.
+func TestRewriteThatLosesRacesOfABusyRun(t *testing.T) {
+	x := newTier(t)
+	owe(x, catalog.DutyGC, "busy", "often")
+	calls := map[string]int{}
+	lost := settle.Failure{Err: catalog.Conflict("CommitRewrite", "ref unchanged", "that", "this")}
+	a := policed(x, auditor.Config{Concurrency: 1, Backoff: time.Second, Duties: []string{"gc"}}, func(ctx context.Context, m catalog.Marker) (settle.Report, error) {
+		switch calls[m.ID]++; {
+		case m.ID == "often" && calls[m.ID] <= 10:
+			return settle.Report{Failures: []settle.Failure{lost}}, nil
+		case m.ID == "busy" && calls[m.ID] < 20:
+			owe(x, catalog.DutyGC, "busy")
+			x.Clock.Advance(2 * time.Second)
+		}
+		return settle.Report{Outputs: 1}, x.DB.Resolve(ctx, m.MarkerRef)
+	})
+	sum := once(x, a)
+	if got := sum.Duties["gc"]; got.Failed != 0 || got.Kept["raced"] != 5 || len(x.Markers(catalog.DutyGC)) != 0 {
+		t.Fatalf("%+v, %v, %+v", got, calls, x.Markers(catalog.DutyGC))
+	}
+}
+
 // TestRewriteThatArmsItselfAgain: the next step of a cascade comes up within the same run.
 func TestRewriteThatArmsItselfAgain(t *testing.T) {
 	x := newTier(t)
