@@ -22,8 +22,9 @@ const clients = 3
 func (p *process) serve(w *localtier.Writer, t catalog.Topology) {
 	ctx, end := context.WithCancel(p.ctx)
 	for i := range clients {
-		rng := p.rand("client", p.served*clients+i)
-		p.done.Go(func() { p.client(ctx, w, rng) })
+		n := p.served*clients + i
+		c := &client{p: p, w: w, rng: p.rand("client", n), name: fmt.Sprintf("%s-%d-%d", p.name, p.life, n)}
+		p.done.Go(func() { c.run(ctx) })
 	}
 	rng := p.rand("consumer", p.served)
 	p.done.Go(func() { p.consume(ctx, w, t, rng) })
@@ -66,16 +67,26 @@ func (p *process) closing() bool {
 	return p.sim.terms[p.name]
 }
 
-// client appends rows now and then.
-func (p *process) client(ctx context.Context, w *localtier.Writer, rng *rand.Rand) {
-	for p.pause(ctx, time.Millisecond+time.Duration(rng.Int64N(int64(p.sim.cfg.Pace)))) {
-		p.append(ctx, w, rng)
+// client appends rows now and then, half of them as a producer that asks again.
+type client struct {
+	p    *process
+	w    *localtier.Writer
+	rng  *rand.Rand
+	name string
+	told [5]uint64 // by stream, the producer's last sequence
+	gave int       // how often it gave a batch up: another producer begins
+}
+
+func (c *client) run(ctx context.Context) {
+	for c.p.pause(ctx, time.Millisecond+time.Duration(c.rng.Int64N(int64(c.p.sim.cfg.Pace)))) {
+		c.append(ctx)
 	}
 }
 
-func (p *process) append(ctx context.Context, w *localtier.Writer, rng *rand.Rand) {
-	s := p.sim
-	stream := streamNames[rng.IntN(len(streamNames))]
+func (c *client) append(ctx context.Context) {
+	p, s, rng := c.p, c.p.sim, c.rng
+	number := rng.IntN(len(streamNames))
+	stream := streamNames[number]
 	ack := localtier.AckLocal
 	if rng.IntN(5) < 2 {
 		ack = localtier.AckShared
@@ -90,13 +101,40 @@ func (p *process) append(ctx context.Context, w *localtier.Writer, rng *rand.Ran
 	for i, r := range recs {
 		rows[i] = segment.Row{Payload: []byte(r.payload)}
 	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	res, err := w.Append(ctx, stream, rows, ack)
-	p.hit("append " + string(ack) + " " + kindOf(err))
-	if err == nil && p.alive() {
-		s.check.acknowledged(p, recs, res, ack)
+	var as localtier.Producer
+	tries := 1
+	if rng.IntN(2) == 0 {
+		c.told[number]++
+		as = localtier.Producer{ID: fmt.Sprintf("%s-%d-%d", c.name, c.gave, number), Sequence: c.told[number]}
+		tries += rng.IntN(4)
 	}
+	for try := range tries {
+		res, err := c.ask(ctx, as, stream, rows, ack)
+		if try > 0 {
+			p.hit("append again " + kindOf(err))
+		}
+		if err == nil && p.alive() {
+			s.check.acknowledged(p, recs, res, ack)
+		}
+		if err == nil {
+			return
+		}
+		if !p.pause(ctx, time.Duration(1+rng.Int64N(int64(5*time.Second)))) {
+			return
+		}
+	}
+	if as.ID != "" { // its rows may be there, or may not: the next number is nobody's to know
+		c.gave, c.told = c.gave+1, [5]uint64{}
+	}
+}
+
+func (c *client) ask(ctx context.Context, as localtier.Producer, stream string, rows []segment.Row, ack localtier.Ack) (localtier.Result, error) {
+	// Some wait no longer than a publish may take.
+	ctx, cancel := context.WithTimeout(ctx, []time.Duration{30 * time.Second, 2 * time.Second}[c.rng.IntN(2)])
+	defer cancel()
+	res, err := c.w.AppendAs(ctx, as, stream, rows, ack)
+	c.p.hit("append " + string(ack) + " " + kindOf(err))
+	return res, err
 }
 
 // consume is a durable consumer's life.

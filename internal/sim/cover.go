@@ -88,7 +88,7 @@ func Wanted() (out []string) {
 	add("kept ", "trim-check: clock", "reap-check: clock", "orphan: clock")
 	add("", "read fine", "read trimmed", "read deleted", "scan fine", "scan trimmed", "salvaged", "quarantine judged true",
 		"shard fenced", "shard halted", "open held", "append local fine", "append shared fine", "append local lease lost",
-		"row lost with its disk", "slot absorbed as void")
+		"row lost with its disk", "append again fine", "slot absorbed as void")
 	return out
 }
 
