@@ -1,6 +1,7 @@
 // Package sim runs the real code of writers, auditors and readers against a bucket, a
 // catalog and disks in memory, in virtual time, from one seed; and holds the world to the
-// invariants I1 to I8 after every step (I9, what it costs, is counted by internal/auditbench).
+// invariants I1 to I8 after every step, and, in the seeds of Calm, in which nothing goes
+// wrong, to I9 at the end.
 //
 //	seed ──> scheduler: which call of which process goes next, and what becomes of it
 //	           │   applied, refused, throttled, answer lost, applied late, 409, short body,
@@ -44,6 +45,7 @@
 //	check.go         the rules: checkchain.go I6 I8, checkrefs.go I1 I2, checkobjects.go I3 I4,
 //	                 checkslots.go what a slot, a burned key and a seq have to pass
 //	end.go           faults over, all reopened, duties run dry: I5, and all rows read back
+//	cost.go          Calm, and I9: what auditors asked of the bucket, and what they have for it
 //	cover.go         what was hit; trace.go what happened
 //
 // # Planting a fault
@@ -75,5 +77,6 @@
 // What it does not do. Two loops of one process that wait for one mutex, or for each
 // other's turn, are in the Go scheduler's hands; so an auditor does one thing at a time
 // here, and two auditors do to each other what its loops could. Bytes do not rot by
-// themselves, and buckets of a set of more than one are not in it.
+// themselves. A catalog that was rolled back, losses that the operator accepts, and buckets of
+// a set of more than one are not in it.
 package sim
