@@ -238,9 +238,9 @@ func (s *Sim) applyLate(n int) {
 
 // idle lets time pass to the next event, or until a timer has somebody make a call.
 func (s *Sim) idle() {
-	d := s.end.Sub(time.Now())
+	d := time.Until(s.end)
 	if len(s.events) > 0 {
-		d = min(d, s.events[0].at.Sub(time.Now()))
+		d = min(d, time.Until(s.events[0].at))
 	}
 	if wake := s.nextWaking(); wake > 0 {
 		d = min(d, wake)
