@@ -34,9 +34,11 @@ type Options struct {
 	// DirectoryPrefix refuses to list by a prefix that does not end in "/" (S3 Express).
 	DirectoryPrefix bool
 
-	PageSize   int    // most keys in a page; default 1,000
-	EmptyPages bool   // an empty page with a Next before each page
-	Shuffle    uint64 // not 0: listings in an order drawn from this seed (S3 Express)
+	PageSize   int  // most keys in a page; default 1,000
+	EmptyPages bool // an empty page with a Next before each page
+	// Seed makes the same ETags and upload ids in every run; 0: they are random.
+	Seed    uint64
+	Shuffle uint64 // not 0: listings in an order drawn from this seed (S3 Express)
 
 	// Mutable says which keys may be overwritten, and created anew with other
 	// bytes; default: keys under "rw/".
@@ -173,6 +175,9 @@ func lower(meta map[string]string) map[string]string {
 // newETag is unique in this store: two writes never share one. d.mu is held.
 func (d *Driver) newETag() string {
 	d.lastID++
+	if d.opts.Seed != 0 {
+		return fmt.Sprintf("%08x%08x", uint32(rand.NewPCG(d.opts.Seed, uint64(d.lastID)).Uint64()), d.lastID)
+	}
 	return fmt.Sprintf("%08x%08x", rand.Uint32(), d.lastID)
 }
 
