@@ -25,7 +25,7 @@
 // at rest was not made; a process that came by the crash point at which it dies is held
 // there, and dies when all is at rest; what a dead process came by is not counted; and no
 // goroutine waits for a turn that another one of its process may take. What differs between
-// two runs of a seed are the bytes of UUIDs and ETags, and nothing depends on them.
+// two runs of a seed are the bytes of some UUIDs, and nothing depends on them.
 // TestOneSeedOneRun holds it to that, trace and coverage.
 //
 //	config.go        Config, Default, Hooks

@@ -125,7 +125,7 @@ func (s *Sim) build() {
 	seed := s.cfg.Seed
 	opt := memstore.Options{
 		Clock: time.Now, MinPart: 512, MaxDelete: 3 + int(seed%5), PageSize: 4 + int(seed%7), EmptyPages: seed%3 == 0,
-		AbortsLosers: seed%5 == 0,
+		AbortsLosers: seed%5 == 0, Seed: seed + 1,
 		// A stalled owner may create a slot anew at a position that was trimmed: nothing of it
 		// is ever absorbed. That nothing is overwritten the checker sees.
 		Mutable:        func(key string) bool { return strings.HasPrefix(key, "rw/") || strings.HasPrefix(key, "seg/") },
