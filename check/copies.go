@@ -2,11 +2,9 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/strandline/strandline/catalog"
-	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -25,11 +23,11 @@ func (w *walk) copyMissing(ctx context.Context, at place, k seen) error {
 	}
 	// By name: it may have been made since the listing.
 	_, _, err := at.store.ReadSuffix(ctx, k.key, 1)
+	there, err := stands(ctx, at.store, k.key, err)
 	switch {
-	case errors.Is(err, objstore.ErrNotFound):
 	case err != nil:
 		return fmt.Errorf("look for the copy of %s: %w", k.key, err)
-	default:
+	case there:
 		return nil
 	}
 	// And refs that died since want no copy any more.
@@ -48,9 +46,8 @@ func (w *walk) isStray(ctx context.Context, at place, s standing) (bool, error) 
 	if at.deciding || s.key.Kind != segment.KeySlot || s.chain == nil || s.key.ID < s.chain.AbsorbedEnd {
 		return false, nil
 	}
-	_, _, err := w.classes[at.class].First().ReadSuffix(ctx, segment.SlotKey(s.key.Chain, s.key.ID), 1)
-	if errors.Is(err, objstore.ErrNotFound) {
-		return true, nil
-	}
-	return false, err
+	first, key := w.classes[at.class].First(), segment.SlotKey(s.key.Chain, s.key.ID)
+	_, _, err := first.ReadSuffix(ctx, key, 1)
+	there, err := stands(ctx, first, key, err)
+	return !there && err == nil, err
 }

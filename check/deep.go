@@ -23,6 +23,7 @@ type digging struct {
 	bad    []bool           // refs with a chunk that does not decode
 	faults []fault
 	room   []byte
+	passed bool // a chunk could not be read
 	// all: every chunk is read, not only those that live refs need. A new owner fills its disk
 	// from whole slots.
 	all bool
@@ -48,6 +49,9 @@ func (w *walk) dig(ctx context.Context, at place, f *segment.Footer, refs []cata
 	}
 	err := w.digAll(ctx, at, d)
 	d.sums()
+	if err == nil && d.passed {
+		err = errPassed
+	}
 	return d.faults, err
 }
 
@@ -95,6 +99,18 @@ func (w *walk) digGroup(ctx context.Context, at place, d *digging, from, to int)
 	chunks := d.footer.Chunks[from:to]
 	begin, end := chunks[0].Offset, chunks[len(chunks)-1].End()
 	body, _, err := at.store.ReadRange(ctx, d.key, begin, end-begin)
+	if refused(err) {
+		// Once more, and chunk by chunk: one that cannot be read hides no other.
+		if to-from > 1 {
+			for i := from; i < to; i++ {
+				if err := w.digGroup(ctx, at, d, i, i+1); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		body, _, err = at.store.ReadRange(ctx, d.key, begin, end-begin)
+	}
 	switch {
 	case errors.Is(err, objstore.ErrNotFound), unsound(err):
 		for i := from; i < to; i++ {
@@ -102,7 +118,11 @@ func (w *walk) digGroup(ctx context.Context, at place, d *digging, from, to int)
 		}
 		return nil
 	case err != nil:
-		return fmt.Errorf("read %s: %w", d.key, err)
+		if err = w.pass(ctx, at, d.key, fmt.Errorf("read %s at byte %d: %w", d.key, begin, err)); errors.Is(err, errPassed) {
+			d.unread(from)
+			return nil
+		}
+		return err
 	}
 	w.add(func(r *Report) { r.Chunks, r.ChunkBytes = r.Chunks+int64(to-from), r.ChunkBytes+end-begin })
 	for i := range chunks {
@@ -164,6 +184,14 @@ func (d *digging) fail(chunk int, why string) {
 		ref := &d.refs[i]
 		d.bad[i] = true
 		d.faults = append(d.faults, fault{ref, max(ref.First, c.First), min(ref.Last, c.Last), why})
+	}
+}
+
+// unread leaves the refs that need rows of a chunk without a verdict.
+func (d *digging) unread(chunk int) {
+	d.passed = true
+	for _, i := range d.needs(chunk) {
+		d.bad[i] = true
 	}
 }
 

@@ -12,6 +12,7 @@
 //	footers.go    what a named object holds, against its refs (I2); damage, or a rotten copy
 //	coverage.go   a footer against a ref
 //	deep.go       and every chunk, read and decoded
+//	unreadable.go what cannot be read while its bucket answers: told apart, and passed
 //	slots.go      absorbed slots against their rows: whose they are, and that they stand
 //	copies.go     copies that a bucket of a set lacks
 //	objects.go    what a key without a ref is: waiting, garbage, or nobody's (I3)
@@ -33,7 +34,8 @@
 //	loss.go, lossread.go  the proof that rows are lost, before they are given up
 //
 // Nothing here writes, but for the stamp of a bucket that has none. A read that
-// could not be completed is an error of the check, never a finding. Since writers and
+// could not be completed is an error of the check, or told as unreadable if the rest of
+// the bucket answers; it is never damage. Since writers and
 // auditors go on meanwhile, every finding is looked at again, by itself, before it is reported.
 //
 // Memory is bounded by pages, by the refs of looks under way, and by the findings kept

@@ -84,6 +84,8 @@ func (w *walk) tell(ctx context.Context, at place, f seen, faults []fault) error
 		}
 		sound, err := w.soundElsewhere(ctx, at, bad.ref, f.slot)
 		switch {
+		case errors.Is(err, errPassed):
+			w.unreadable(UnreadableItem{Key: f.key, Bucket: at.store.Name(), Why: bad.why + "; whether another bucket of its set has the rows could not be read"})
 		case err != nil:
 			return err
 		case sound != "" && !told:
@@ -97,14 +99,19 @@ func (w *walk) tell(ctx context.Context, at place, f seen, faults []fault) error
 }
 
 // soundElsewhere names another bucket of the set that has the ref's rows whole, read and
-// decoded; empty: none.
+// decoded; empty: none. errPassed: none that could be read, and one that could not.
 func (w *walk) soundElsewhere(ctx context.Context, at place, ref *catalog.LiveRef, slot *catalog.SlotRow) (string, error) {
+	var unread error
 	for i, store := range w.classes[at.class] {
 		if store == at.store {
 			continue
 		}
 		other := place{at.class, store, i == 0}
 		faults, err := w.look(ctx, other, []catalog.LiveRef{*ref}, slot, true)
+		if errors.Is(err, errPassed) {
+			unread = err
+			continue
+		}
 		if err != nil {
 			return "", err
 		}
@@ -112,24 +119,24 @@ func (w *walk) soundElsewhere(ctx context.Context, at place, ref *catalog.LiveRe
 			return store.Name(), nil
 		}
 	}
-	return "", nil
+	return "", unread
 }
 
-// inspect is look, of which an object that is missing in a bucket for copies is no
+// inspect is look that goes on past what cannot be read, and of which an object that is missing in a bucket for copies is no
 // fault: it went since it was listed, and the missing copies are told elsewhere.
 func (w *walk) inspect(ctx context.Context, at place, refs []catalog.LiveRef, slot *catalog.SlotRow) ([]fault, error) {
 	faults, err := w.look(ctx, at, refs, slot, w.cfg.Deep)
 	if len(faults) > 0 && faults[0].why == notThere && !at.deciding {
-		return nil, err
+		return nil, passed(err)
 	}
-	return faults, err
+	return faults, passed(err)
 }
 
 // notThere: a HEAD's 404 has no code, a GET's says that it is the object that is missing.
 const notThere = "its object is not in the bucket"
 
 // look reads an object, its footer or with deep its chunks too, and says what is wrong with
-// the live rows of refs, which name it.
+// the live rows of refs, which name it. errPassed: not all of it could be read.
 func (w *walk) look(ctx context.Context, at place, refs []catalog.LiveRef, slot *catalog.SlotRow, deep bool) ([]fault, error) {
 	if len(refs) == 0 {
 		return nil, nil
@@ -143,7 +150,7 @@ func (w *walk) look(ctx context.Context, at place, refs []catalog.LiveRef, slot 
 	case unsound(err):
 		broken = err.Error()
 	case err != nil:
-		return nil, fmt.Errorf("read the footer of %s: %w", key, err)
+		return nil, w.pass(ctx, at, key, fmt.Errorf("read the footer of %s: %w", key, err))
 	case slot != nil:
 		broken = o.otherThan(slot)
 	}

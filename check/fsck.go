@@ -78,7 +78,8 @@ func Fsck(ctx context.Context, cat Catalog, classes objstore.Classes, cfg Config
 	cfg = cfg.withDefaults()
 	w := &walk{
 		cat: cat, classes: classes, cfg: cfg, report: &Report{Garbage: []GarbageItem{}, Damage: []DamageItem{}},
-		held: semaphore.NewWeighted(refsAtOnce),
+		passed: map[string]bool{},
+		held:   semaphore.NewWeighted(refsAtOnce),
 	}
 	steps := []func(context.Context) error{w.begin, w.heads, w.chainRows, w.buckets, w.uploads, w.streams, w.reclaims}
 	if cfg.Settled {
@@ -100,6 +101,7 @@ type walk struct {
 	cfg     Config
 	mu      sync.Mutex // report, while objects are looked into at once
 	report  *Report
+	passed  map[string]bool     // under mu: what was told as unreadable
 	held    *semaphore.Weighted // refs of looks under way
 	now     time.Time
 	grace   time.Duration // orphan grace

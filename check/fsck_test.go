@@ -446,7 +446,11 @@ func TestTransient(t *testing.T) {
 			x.Put(segment.StreamKey("a", 1, 999, 0), []byte("leaked"))
 			on = true
 			r, err := check.Fsck(t.Context(), x.Catalog, x.Classes, check.Config{})
-			if err == nil {
+			if err == nil && r.Verdict == check.Unreadable {
+				if kind != faultstore.NotApplied || r.UnreadableTotal != 1 || r.LeakedTotal != 1 || r.DamageTotal != 0 {
+					t.Fatalf("call %d: %+v", i, *r)
+				}
+			} else if err == nil {
 				garbage(t, r, check.Leaked, segment.StreamKey("a", 1, 999, 0))
 			} else if kind == faultstore.WrongBytes || kind == faultstore.NotApplied && !errors.Is(err, objstore.ErrDenied) {
 				t.Fatalf("call %d: %v", i, err)

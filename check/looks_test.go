@@ -3,7 +3,6 @@ package check_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +50,8 @@ func TestGCArmsWhileLookedAt(t *testing.T) {
 	}
 }
 
-// TestLooksFail: a fault of one look beside the walk is the walk's, and no verdict is given.
+// TestLooksFail: an object that one look beside the walk cannot read is told, and no verdict
+// is given on it.
 func TestLooksFail(t *testing.T) {
 	hits := 0
 	for i := 1; ; i++ {
@@ -77,7 +77,7 @@ func TestLooksFail(t *testing.T) {
 		if !hit {
 			break
 		}
-		if hits++; !errors.Is(err, objstore.ErrDenied) {
+		if hits++; err != nil || r.Verdict != check.Unreadable || r.UnreadableTotal != 1 || !strings.Contains(r.Unreadable[0].Why, "denied") {
 			t.Fatalf("GET %d: %+v, %v", i, r, err)
 		}
 	}

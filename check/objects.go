@@ -154,10 +154,11 @@ func (w *walk) lookAgain(ctx context.Context, at place, info objstore.Info) (f f
 	}
 	// A HEAD's 404 has no code: a missing bucket looks the same. The GET has one.
 	_, _, err = at.store.ReadSuffix(ctx, info.Key, 1)
-	if errors.Is(err, objstore.ErrNotFound) {
-		return f, true, nil
+	there, err := stands(ctx, at.store, info.Key, err)
+	if err != nil || !there {
+		return f, true, err
 	}
-	return judge(s), false, err
+	return judge(s), false, nil
 }
 
 // cursors reads the chains and epochs anew.

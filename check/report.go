@@ -14,9 +14,11 @@ type Verdict string
 const (
 	Clean     Verdict = "clean"
 	Unsettled Verdict = "unsettled" // Config.Settled: something waits that should not
-	Garbage   Verdict = "garbage"   // bytes that nothing live needs; no row is at risk
-	Rotten    Verdict = "rotten"    // an object is not what was put there; every live row is served from elsewhere
-	Damage    Verdict = "damage"    // rows that cannot be read, or are not what they were
+	// Unreadable is no verdict on what it names: reads do not complete, while the bucket answers.
+	Unreadable Verdict = "unreadable"
+	Garbage    Verdict = "garbage" // bytes that nothing live needs; no row is at risk
+	Rotten     Verdict = "rotten"  // an object is not what was put there; every live row is served from elsewhere
+	Damage     Verdict = "damage"  // rows that cannot be read, or are not what they were
 )
 
 // State of garbage.
@@ -98,6 +100,9 @@ type Report struct {
 	// Rotten changes the verdict, and is no damage: see RottenItem.
 	Rotten      []RottenItem `json:"rotten,omitempty"`
 	RottenTotal int64        `json:"rotten_total"`
+	// Unreadable are objects that could not be looked into. What else is said stands.
+	Unreadable      []UnreadableItem `json:"unreadable,omitempty"`
+	UnreadableTotal int64            `json:"unreadable_total"`
 	// Lost are spans that an operator accepted as lost. They change no verdict.
 	Lost      []DamageItem `json:"accepted_lost,omitempty"`
 	LostTotal int64        `json:"accepted_lost_total"`
@@ -180,11 +185,16 @@ func (r *Report) judge() {
 	slices.SortStableFunc(r.Rotten, func(a, b RottenItem) int {
 		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Key, b.Key))
 	})
+	slices.SortStableFunc(r.Unreadable, func(a, b UnreadableItem) int {
+		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Key, b.Key))
+	})
 	switch {
 	case r.DamageTotal > 0:
 		r.Verdict = Damage
 	case r.RottenTotal > 0:
 		r.Verdict = Rotten
+	case r.UnreadableTotal > 0:
+		r.Verdict = Unreadable
 	case r.GarbageTotal > 0:
 		r.Verdict = Garbage
 	case r.OwedTotal > 0:

@@ -52,7 +52,7 @@ func (w *walk) restingSlot(ctx context.Context, at place, f seen) error {
 		case unsound(err):
 			why = err.Error()
 		case err != nil:
-			return fmt.Errorf("read the footer of %s: %w", f.key, err)
+			return passed(w.pass(ctx, at, f.key, fmt.Errorf("read the footer of %s: %w", f.key, err)))
 		default:
 			w.add(func(r *Report) { r.Footers++ })
 			if why = o.otherThan(f.slot); why == "" && w.cfg.Deep {
@@ -90,7 +90,8 @@ func (w *walk) digResting(ctx context.Context, at place, key string, f *segment.
 // ref named when they were read. The cursors are read after its absence: from condemned on,
 // nobody deletes it.
 func (w *walk) slotMissing(ctx context.Context, at place, f seen) error {
-	if _, _, err := at.store.ReadSuffix(ctx, f.key, 1); err == nil || !errors.Is(err, objstore.ErrNotFound) {
+	_, _, err := at.store.ReadSuffix(ctx, f.key, 1)
+	if there, err := stands(ctx, at.store, f.key, err); err != nil || there {
 		return err
 	}
 	row, err := w.cat.Chain(ctx, f.slot.Chain)

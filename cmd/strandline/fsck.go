@@ -18,10 +18,11 @@ func (a *app) fsckCommand() *cobra.Command {
 	var noFooters bool
 	cmd := &cobra.Command{
 		Use:   "fsck",
-		Short: "Hold the bucket against the catalog: clean (exit 0), garbage (1), rotten copies or damage (3)",
+		Short: "Hold the bucket against the catalog: clean (exit 0), garbage (1), rotten copies or damage (3), unreadable objects (5)",
 		Long: "Reads every ref and one footer an object, and changes nothing. Safe while writers and auditors run.\n" +
 			"  damage    rows that cannot be read, or are not what they were (exit 3)\n" +
 			"  rotten    an object or a copy is not what was put there, but every live row is served from elsewhere (3)\n" +
+			"  unreadable  reads of an object do not complete while its bucket answers: told apart, no verdict on it; the rest is looked at (5)\n" +
 			"  garbage   pending goes by itself after its grace; leaked is reclaimed by auditor --sweep; unknown is never touched (1)\n" +
 			"  unsettled with --settled: something still waits (1)\n" +
 			"Spans that an operator accepted as lost are told and change nothing. What could not be read is an error, never a verdict (5).",
@@ -66,6 +67,8 @@ func verdictExit(v check.Verdict) error {
 	switch v {
 	case check.Damage, check.Rotten:
 		return &exitError{code: exitDamage}
+	case check.Unreadable:
+		return &exitError{code: exitUnavailable}
 	case check.Garbage, check.Unsettled:
 		return &exitError{code: exitFailed}
 	default:
@@ -92,6 +95,9 @@ func (a *app) printReport(r *check.Report) error {
 			sound = "; its rows are sound in " + o.SoundIn
 		}
 		fmt.Fprintf(a.out, "rotten   %s: %s%s%s\n", o.Key, o.Why, in(o.Bucket), sound)
+	}
+	for _, o := range r.Unreadable {
+		fmt.Fprintf(a.out, "unreadable %s: %s%s\n", o.Key, o.Why, in(o.Bucket))
 	}
 	for _, d := range r.Lost {
 		fmt.Fprintf(a.out, "lost     %s: %s\n", damagedText(&d), d.Why)
@@ -134,8 +140,8 @@ func (a *app) printSum(r *check.Report) error {
 	fmt.Fprintf(a.out, "%s: %s objects, %s; %s refs in %s streams; read %s; %s waiting (%s)\n",
 		r.Verdict, countText(r.Objects), bytesText(r.Bytes), countText(r.Refs), countText(r.Streams), looked,
 		countText(r.Waiting), bytesText(r.WaitingBytes))
-	_, err := fmt.Fprintf(a.out, "damage %s, rotten %s, garbage %s (pending %s, leaked %s, unknown %s), accepted as lost %s%s\n",
-		countText(r.DamageTotal), countText(r.RottenTotal), countText(r.GarbageTotal), countText(r.PendingTotal),
+	_, err := fmt.Fprintf(a.out, "damage %s, rotten %s, unreadable %s, garbage %s (pending %s, leaked %s, unknown %s), accepted as lost %s%s\n",
+		countText(r.DamageTotal), countText(r.RottenTotal), countText(r.UnreadableTotal), countText(r.GarbageTotal), countText(r.PendingTotal),
 		countText(r.LeakedTotal), countText(r.UnknownTotal), countText(r.LostTotal), nextStep(r))
 	return err
 }
@@ -146,6 +152,8 @@ func nextStep(r *check.Report) string {
 		return "\nnext: strandline explain KEY tells of each; bring the object back from a copy or a backup of the bucket, or say accept-loss"
 	case r.RottenTotal > 0:
 		return "\nnext: strandline explain KEY tells of each; copy the sound object over the rotten one"
+	case r.UnreadableTotal > 0:
+		return "\nnext: run fsck again; if it is always the same objects, strandline explain KEY tells of each and what to do"
 	case r.LeakedTotal > 0:
 		return "\nnext: strandline auditor --once --sweep reclaims what leaked"
 	case r.OwedTotal > 0 && r.GarbageTotal == 0:

@@ -1,0 +1,156 @@
+package check_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/strandline/strandline/check"
+	"github.com/strandline/strandline/internal/tiertest"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/memstore"
+	"github.com/strandline/strandline/segment"
+)
+
+// cutting is a store of which a disk lost bytes: it answers a GET with headers, and the
+// body ends where the lost byte would come.
+type cutting struct {
+	objstore.Driver
+	at   map[string]int64 // the lost byte of a key; set before the reads
+	all  bool             // no object can be read, nor the stamp
+	hits *atomic.Int64
+}
+
+func (c *cutting) Get(ctx context.Context, key string, r objstore.Range, ifMatch string) (io.ReadCloser, objstore.Info, error) {
+	if c.all && (key == segment.StampKey() || key == objectOfA) {
+		c.hits.Add(1)
+		return nil, objstore.Info{}, &objstore.Error{Op: "get", Key: key, Kind: objstore.ErrDenied}
+	}
+	body, info, err := c.Driver.Get(ctx, key, r, ifMatch)
+	lost, ok := c.at[key]
+	if err != nil || !ok {
+		return body, info, err
+	}
+	off, n, err := r.Resolve(info.Size)
+	if err != nil || lost < off || lost >= off+n {
+		return body, info, err
+	}
+	c.hits.Add(1)
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(body, lost-off), body}, info, nil
+}
+
+// cut returns a wrapper of drivers, and what to lose.
+func cut() (*cutting, func(objstore.Driver) objstore.Driver) {
+	c := &cutting{at: map[string]int64{}, hits: &atomic.Int64{}}
+	return c, func(d objstore.Driver) objstore.Driver {
+		c.Driver = d
+		return c
+	}
+}
+
+// unread fails unless the report names just these objects as unreadable.
+func unread(t *testing.T, r *check.Report, keys ...string) {
+	t.Helper()
+	if len(r.Unreadable) != len(keys) || r.UnreadableTotal != int64(len(keys)) {
+		t.Fatalf("want %q: %+v", keys, r.Unreadable)
+	}
+	for i, key := range keys {
+		if u := r.Unreadable[i]; u.Key != key || u.Bucket == "" || !strings.Contains(u.Why, "cut short") {
+			t.Errorf("want %q: %+v", key, u)
+		}
+	}
+}
+
+// TestUnreadableHidesNothing: an object whose footer cannot be read is told apart, and the
+// walk finds what comes after it.
+func TestUnreadableHidesNothing(t *testing.T) {
+	for _, deep := range []bool{false, true} {
+		c, wrap := cut()
+		x := tierOn(t, memstore.Options{}, wrap)
+		settled(x)
+		leaked := segment.StreamKey("a", 1, 999, 0)
+		x.Put(leaked, []byte("leaked"))
+		c.at[leaked] = 5 // of what nobody names, nothing is read
+		c.at[objectOfA] = int64(len(x.Mem.Dump()[objectOfA])) - 1
+		r := walk(t, x, x.Catalog, check.Config{Deep: deep})
+		unread(t, r, objectOfA)
+		if r.Verdict != check.Unreadable || r.DamageTotal+r.RottenTotal != 0 || r.LeakedTotal != 1 || c.hits.Load() == 0 {
+			t.Fatalf("%+v", *r)
+		}
+		want := span(x, "z z", "")
+		replace(x, want.Key, []byte("what is this"))
+		r = walk(t, x, x.Catalog, check.Config{Deep: deep, Concurrency: 4})
+		damagedIn(t, r, want)
+		unread(t, r, objectOfA)
+	}
+}
+
+// damagedIn is damaged beside other findings.
+func damagedIn(t *testing.T, r *check.Report, want check.DamageItem) {
+	t.Helper()
+	if r.Verdict != check.Damage || r.DamageTotal != 1 || r.Damage[0].Key != want.Key || r.Damage[0].First != want.First {
+		t.Fatalf("want %+v: %+v", want, *r)
+	}
+}
+
+// TestUnreadableChunk: damage in the chunks beside it is found.
+func TestUnreadableChunk(t *testing.T) {
+	c, wrap := cut()
+	x, object, _ := settledTier(t, wrap)
+	chunks := chunksOf(t, x.Mem.Dump()[object])
+	if len(chunks) < 3 {
+		t.Fatalf("%d chunks", len(chunks))
+	}
+	c.at[object] = chunks[0].Offset + 5
+	r := walk(t, x, x.Catalog, check.Config{})
+	if r.Verdict == check.Unreadable {
+		t.Fatalf("%+v", *r) // nobody asked for chunks
+	}
+	r = walk(t, x, x.Catalog, check.Config{Deep: true})
+	unread(t, r, object)
+	if r.DamageTotal != 0 || r.Verdict != check.Unreadable {
+		t.Fatalf("%+v", *r)
+	}
+	delete(c.at, object)
+	x.Slot(tiertest.Write{Stream: "a", Rows: 3, Size: 200 << 10}, tiertest.Write{Stream: "b", Rows: 3, Size: 200 << 10}) // chunks of one read
+	object = slotKey(8)
+	chunks = chunksOf(t, x.Mem.Dump()[object])
+	if len(chunks) < 3 || chunks[1].Stream != "a" || chunks[2].Stream != "b" {
+		t.Fatalf("%+v", chunks)
+	}
+	c.at[object] = chunks[2].Offset + 5
+	turn(t, x.Mem, object, func([]byte) int { return int(chunks[1].Offset) + 9 })
+	r = walk(t, x, x.Catalog, check.Config{Deep: true})
+	unread(t, r, object)
+	damagedIn(t, r, check.DamageItem{Key: object, First: chunks[1].First})
+}
+
+// TestUnreadableSlot: a slot that no ref names, and one that is owed.
+func TestUnreadableSlot(t *testing.T) {
+	c, wrap := cut()
+	x := tierOn(t, memstore.Options{}, wrap)
+	c.at[slotKey(2)] = 0
+	unread(t, walk(t, x, x.Catalog, check.Config{}), slotKey(2))
+	delete(c.at, slotKey(2))
+	x.Settle(1)
+	c.at[slotKey(2)] = 0
+	unread(t, walk(t, x, x.Catalog, check.Config{}), slotKey(2))
+	c.at[slotKey(2)] = 100 // a chunk, not the footer
+	unread(t, walk(t, x, x.Catalog, check.Config{Deep: true}), slotKey(2))
+}
+
+// TestUnreadableBucket: if the bucket does not answer at all, there is no report.
+func TestUnreadableBucket(t *testing.T) {
+	c, wrap := cut()
+	x := tierOn(t, memstore.Options{}, wrap)
+	settled(x)
+	c.all = true
+	if r, err := check.Fsck(t.Context(), x.Catalog, x.Classes, check.Config{}); err == nil || r != nil || c.hits.Load() == 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+}
