@@ -57,6 +57,7 @@ const (
 	NotOurs      Situation = "unknown"        // of no shape of ours; never touched
 	IsMissing    Situation = "missing"        // refs name what is not there: damage
 	IsDamaged    Situation = "damaged"        // it is not what was put there
+	IsUnreadable Situation = "unreadable"     // it is there, and reads of it do not complete
 	IsLost       Situation = "lost"           // accepted as lost by an operator
 	IsDeleted    Situation = "stream-deleted" // a row of a deleted stream
 	BeyondTip    Situation = "beyond-tip"     // no such row yet
@@ -121,6 +122,8 @@ type Copy struct {
 	Put      time.Time `json:"put,omitzero"`
 	// Broken says why it is no object of ours, if it is none.
 	Broken string `json:"broken,omitempty"`
+	// Unread says why its bytes could not be read, if they could not: no verdict on them.
+	Unread string `json:"unread,omitempty"`
 }
 
 // RefFact is a ref that names a key.

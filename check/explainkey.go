@@ -164,6 +164,8 @@ func (f *KeyFacts) open(ctx context.Context, store *objstore.Store, c *Copy, foo
 		c.Exists = false // since
 	case unsound(err):
 		c.Broken = err.Error()
+	case refused(err) && ctx.Err() == nil:
+		c.Unread = err.Error() // what else is known is still told
 	case err != nil:
 		return fmt.Errorf("read the footer of %s: %w", f.Key, err)
 	case *footer == nil:

@@ -21,7 +21,7 @@ func (x *Explainer) rowObject(ctx context.Context, f *RowFacts, q *RowQuestion) 
 	}
 	for _, store := range x.bucketsOf(f.Object) {
 		o, err := readObject(ctx, store, f.Ref.Key)
-		if errors.Is(err, objstore.ErrNotFound) || unsound(err) {
+		if errors.Is(err, objstore.ErrNotFound) || unsound(err) || refused(err) && ctx.Err() == nil {
 			continue
 		}
 		if err != nil {
@@ -57,18 +57,21 @@ func (x *Explainer) bucketsOf(f *KeyFacts) (stores []*objstore.Store) {
 // readRow decodes the chunk, from the first bucket that has it whole.
 func (x *Explainer) readRow(ctx context.Context, f *RowFacts) error {
 	var broken []string
+	anyUnread := false
 	for _, store := range x.bucketsOf(f.Object) {
 		read, err := readChunk(ctx, store, f)
 		if err == nil {
 			read.Bucket, f.Read = store.Name(), read
 			return nil
 		}
-		if !errors.Is(err, objstore.ErrNotFound) && !unsound(err) {
+		unread := refused(err) && ctx.Err() == nil
+		if !errors.Is(err, objstore.ErrNotFound) && !unsound(err) && !unread {
 			return fmt.Errorf("read %s: %w", f.Ref.Key, err)
 		}
+		anyUnread = anyUnread || unread
 		broken = append(broken, fmt.Sprintf("%s: %v", store.Name(), err))
 	}
-	f.Read = &ReadFact{Broken: strings.Join(broken, "; ")}
+	f.Read = &ReadFact{Broken: strings.Join(broken, "; "), Unread: anyUnread}
 	return nil
 }
 

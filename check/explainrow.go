@@ -90,6 +90,8 @@ type ReadFact struct {
 	Bucket string `json:"bucket,omitempty"`
 	// Broken says why no bucket gave it.
 	Broken string `json:"broken,omitempty"`
+	// Unread: a bucket may have it, and its read did not complete.
+	Unread bool `json:"unread,omitempty"`
 }
 
 // Row explains a row. A stream that the catalog does not know is ErrNothing.

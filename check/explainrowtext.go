@@ -129,6 +129,11 @@ func (f *RowFacts) servedIs(e *Explanation) {
 		e.is(IsLive, "served by %s %s", r.Kind, r.Key)
 	case f.Read == nil:
 		e.is(IsLive, "if it is a row of this stream, which only reading tells (--read): its %s %s serves %s rows in seqs %d to %d", r.Kind, r.Key, commas(int64(r.Rows)), r.First, r.Last)
+	case f.Read.Unread:
+		e.is(IsUnreadable, "the bytes of its chunk could not be read")
+		e.why("%s", f.Read.Broken)
+		f.Object.unreadNext(e)
+		return
 	case f.Read.Broken != "":
 		e.is(IsDamaged, "no bucket gives its chunk whole")
 		e.why("%s", f.Read.Broken)
@@ -156,6 +161,10 @@ func (f *RowFacts) objectServes(e *Explanation) bool {
 	switch {
 	case f.Object == nil || !f.Object.exists():
 		e.is(IsMissing, "a ref says that %s serves it, and no bucket has that object", f.Ref.Key)
+	case !f.Object.sound() && f.Object.unread():
+		e.is(IsUnreadable, "%s serves it, and its bytes could not be read", f.Ref.Key)
+		f.Object.places(e)
+		f.Object.unreadNext(e)
 	case !f.Object.sound():
 		e.is(IsDamaged, "%s serves it, and is not what was put there", f.Ref.Key)
 		f.Object.places(e)

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -45,11 +46,22 @@ func (f *KeyFacts) exists() bool {
 // sound: a bucket has it, and it is an object of ours.
 func (f *KeyFacts) sound() bool {
 	for _, c := range f.Copies {
-		if c.Exists && c.Broken == "" {
+		if c.Exists && c.Broken == "" && c.Unread == "" {
 			return true
 		}
 	}
 	return false
+}
+
+// unread: a bucket has it and does not give its bytes.
+func (f *KeyFacts) unread() bool {
+	return slices.ContainsFunc(f.Copies, func(c Copy) bool { return c.Unread != "" })
+}
+
+// unreadNext is what to do about bytes that could not be read.
+func (f *KeyFacts) unreadNext(e *Explanation) {
+	e.next("ask again: a store that was away for a moment gives it then; if it is always this object, look at the store's disks and at its own log, and have it heal")
+	e.next("or bring it back under the same key from a copy or a backup of the bucket, then run strandline fsck")
 }
 
 // places says where it stands.
@@ -61,6 +73,9 @@ func (f *KeyFacts) places(e *Explanation) {
 		e.why("it is in %s, %s bytes, put %s", c.Bucket, commas(c.Bytes), relative(f.Now, c.Put))
 		if c.Broken != "" {
 			e.why("its bytes there are no whole object: %s", c.Broken)
+		}
+		if c.Unread != "" {
+			e.why("its bytes there could not be read: %s", c.Unread)
 		}
 	}
 	if f.Uploads > 0 {
@@ -113,6 +128,10 @@ func (f *KeyFacts) damagedIs(e *Explanation) bool {
 	case !f.exists():
 		e.is(IsMissing, "it is gone, and %s of %s need it", count(int(f.LiveRows), "live row"), count(f.Streams, "stream"))
 		e.next("nothing of ours deletes what a ref names: look for a lifecycle rule, or for who else has access to the bucket")
+	case !f.sound() && f.unread():
+		e.is(IsUnreadable, "its bytes could not be read, and %s of %s need it", count(int(f.LiveRows), "live row"), count(f.Streams, "stream"))
+		f.unreadNext(e)
+		return true
 	case !f.sound():
 		e.is(IsDamaged, "it is not what was put there, and %s of %s need it", count(int(f.LiveRows), "live row"), count(f.Streams, "stream"))
 	default:

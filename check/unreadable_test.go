@@ -144,6 +144,41 @@ func TestUnreadableSlot(t *testing.T) {
 	unread(t, walk(t, x, x.Catalog, check.Config{Deep: true}), slotKey(2))
 }
 
+// TestExplainUnreadable: of an object or a chunk that cannot be read the rest is told.
+func TestExplainUnreadable(t *testing.T) {
+	c, wrap := cut()
+	x, object, _ := settledTier(t, wrap)
+	size := int64(len(x.Mem.Dump()[object]))
+	explainer := &check.Explainer{Catalog: x.Catalog, Classes: x.Classes}
+	row := check.RowQuestion{Stream: "a", Pos: segment.Pos{Epoch: 1, Seq: 1}, Read: true}
+	says := func(e *check.Explanation, err error) {
+		t.Helper()
+		if err != nil || e.Situation != check.IsUnreadable || !strings.Contains(e.Text(), "could not be read") ||
+			!strings.Contains(e.Text(), "cut short") || !strings.Contains(e.Text(), "backup") {
+			t.Fatalf("%v: %+v", err, e)
+		}
+	}
+	c.at[object] = size - 1
+	says(explainer.Row(t.Context(), row))
+	e, err := explainer.Key(t.Context(), object)
+	says(e, err)
+	if e.Key.LiveRefs != 1 || e.Key.LiveRows != 18 {
+		t.Fatalf("%+v", e.Key)
+	}
+	c.at[object] = 5
+	says(explainer.Row(t.Context(), row))
+	// What nobody needs is explained as what it is.
+	leaked := segment.StreamKey("a", 1, 999, 0)
+	x.Put(leaked, []byte("leaked"))
+	c.at[leaked] = 0
+	if e, err := explainer.Key(t.Context(), leaked); err != nil || e.Situation != check.IsLeaked || !strings.Contains(e.Text(), "could not be read") {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	if c.hits.Load() == 0 {
+		t.Fatal("nothing was cut")
+	}
+}
+
 // TestUnreadableBucket: if the bucket does not answer at all, there is no report.
 func TestUnreadableBucket(t *testing.T) {
 	c, wrap := cut()
