@@ -32,6 +32,7 @@
 //	words.go           times as people say them
 //
 //	loss.go, lossread.go  the proof that rows are lost, before they are given up
+//	lossunread.go         or that nobody can read them, on an operator's word
 //
 // Nothing here writes, but for the stamp of a bucket that has none. A read that
 // could not be completed is an error of the check, or told as unreadable if the rest of

@@ -62,6 +62,7 @@ func (f *KeyFacts) unread() bool {
 func (f *KeyFacts) unreadNext(e *Explanation) {
 	e.next("ask again: a store that was away for a moment gives it then; if it is always this object, look at the store's disks and at its own log, and have it heal")
 	e.next("or bring it back under the same key from a copy or a backup of the bucket, then run strandline fsck")
+	e.next("if there is none: strandline accept-loss %s %s --unreadable gives its rows up, if reads of it are cut short each time", f.Key, f.streamWord())
 }
 
 // places says where it stands.

@@ -68,6 +68,11 @@ const lossLooks = 2
 // ErrNotLost; a read that could not be completed is its own error, and proves nothing; nor
 // does a catalog that was rolled back.
 func ProveLoss(ctx context.Context, cat LossCatalog, classes objstore.Classes, key, stream string) (*Loss, error) {
+	return proveLoss(ctx, cat, classes, &lossProof{key: key, loss: &Loss{Key: key, Stream: stream, Spans: []LostSpan{}}})
+}
+
+func proveLoss(ctx context.Context, cat LossCatalog, classes objstore.Classes, p *lossProof) (*Loss, error) {
+	key, stream := p.key, p.loss.Stream
 	if err := headsOf(ctx, cat, classes); err != nil {
 		return nil, err
 	}
@@ -75,11 +80,9 @@ func ProveLoss(ctx context.Context, cat LossCatalog, classes objstore.Classes, k
 	if err != nil {
 		return nil, err
 	}
-	set, err := classes.Set(string(refs[0].Class))
-	if err != nil {
+	if p.set, err = classes.Set(string(refs[0].Class)); err != nil {
 		return nil, err
 	}
-	p := &lossProof{key: key, set: set, loss: &Loss{Key: key, Stream: stream, Spans: []LostSpan{}}}
 	for i := range refs {
 		if err := p.span(ctx, &refs[i]); err != nil {
 			return nil, err
@@ -130,6 +133,9 @@ type lossProof struct {
 	key  string
 	set  []*objstore.Store
 	loss *Loss
+	// unread: an operator said that the reads of the object fail for good.
+	unread bool
+	hows   map[string]string // of a bucket and ref, how its first look ended
 }
 
 // span proves the loss of one ref's rows, and notes what can still be read of them.
@@ -138,12 +144,15 @@ func (p *lossProof) span(ctx context.Context, ref *catalog.LiveRef) error {
 	if ref.LiveFrom.Epoch == ref.Epoch {
 		first = max(first, ref.LiveFrom.Seq)
 	}
-	found := &readable{ref: ref, from: first}
-	for range lossLooks {
+	found := &readable{ref: ref, from: first, unread: p.unread}
+	for range p.looks() {
 		for _, store := range p.set {
 			why, err := found.look(ctx, store, p.key)
+			if err == nil && p.unread {
+				err = p.same(ctx, store, ref, why)
+			}
 			if err != nil {
-				return fmt.Errorf("%w; what cannot be asked for is not lost: try again when %s answers", err, store.Name())
+				return fmt.Errorf("%w; what cannot be asked for is not lost: try again when %s answers%s", err, store.Name(), p.hint(err))
 			}
 			p.loss.Looks = append(p.loss.Looks, LossLook{store.Name(), why})
 			if found.whole() {

@@ -24,6 +24,8 @@ type readable struct {
 	// ways are lists of chunks that would serve the span together: the ref's word, and
 	// each footer's.
 	ways [][]segment.Chunk
+	// unread is the operator's word that reads which end so may be taken for lost bytes.
+	unread bool
 }
 
 // pieceID names a chunk's bytes: two buckets that say the same have the same.
@@ -76,6 +78,8 @@ func (r *readable) told(ctx context.Context, s *objstore.Store, key string) (way
 		return ways, notThere, nil
 	case unsound(err):
 		return ways, "its footer: " + err.Error(), nil
+	case r.unread && cutShort(err):
+		return ways, "its footer could not be read: " + wayOf(err), nil
 	case err != nil:
 		return nil, "", fmt.Errorf("read the footer of %s: %w", key, err)
 	}
@@ -102,6 +106,8 @@ func (r *readable) piece(ctx context.Context, s *objstore.Store, key string, c *
 		return notThere, nil
 	case unsound(err):
 		return fmt.Sprintf("chunk at byte %d: %v", c.Offset, err), nil
+	case r.unread && cutShort(err):
+		return fmt.Sprintf("chunk at byte %d could not be read: %s", c.Offset, wayOf(err)), nil
 	case err != nil:
 		return "", fmt.Errorf("read %s at byte %d: %w", key, c.Offset, err)
 	}

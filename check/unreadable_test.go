@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -21,9 +22,14 @@ type cutting struct {
 	at   map[string]int64 // the lost byte of a key; set before the reads
 	all  bool             // no object can be read, nor the stamp
 	hits *atomic.Int64
+	// stamped runs at each read of the stamp, if set.
+	stamped func()
 }
 
 func (c *cutting) Get(ctx context.Context, key string, r objstore.Range, ifMatch string) (io.ReadCloser, objstore.Info, error) {
+	if key == segment.StampKey() && c.stamped != nil {
+		c.stamped()
+	}
 	if c.all && (key == segment.StampKey() || key == objectOfA) {
 		c.hits.Add(1)
 		return nil, objstore.Info{}, &objstore.Error{Op: "get", Key: key, Kind: objstore.ErrDenied}
@@ -176,6 +182,49 @@ func TestExplainUnreadable(t *testing.T) {
 	}
 	if c.hits.Load() == 0 {
 		t.Fatal("nothing was cut")
+	}
+}
+
+// TestUnreadableLoss: without an operator's word a read that was cut short proves nothing;
+// with it, only if every look ends so and the bucket answers.
+func TestUnreadableLoss(t *testing.T) {
+	c, wrap := cut()
+	x, object, _ := settledTier(t, wrap)
+	prove := func() (*check.Loss, error) {
+		return check.ProveUnreadable(t.Context(), x.Catalog, x.Classes, object, "a")
+	}
+	chunks := chunksOf(t, x.Mem.Dump()[object])
+	x.Put(segment.StampKey(), []byte("{}"))
+	if _, err := prove(); !errors.Is(err, check.ErrNotLost) {
+		t.Fatal(err)
+	}
+	c.at[object] = chunks[1].Offset + 5
+	if _, err := check.ProveLoss(t.Context(), x.Catalog, x.Classes, object, "a"); !errors.Is(err, objstore.ErrShort) || !strings.Contains(err.Error(), "--unreadable") {
+		t.Fatal(err)
+	}
+	loss, err := prove()
+	if err != nil || loss.Rows != 18 || loss.SoundRows != 18-chunks[1].Rows || len(loss.Looks) != 3 {
+		t.Fatalf("%+v, %v", loss, err)
+	}
+	// The third look finds the footer gone as well, the first two did not.
+	stamps := 0
+	c.stamped = func() {
+		if stamps++; stamps == 2 {
+			c.at[object] = int64(len(x.Mem.Dump()[object])) - 1
+		}
+	}
+	if _, err := prove(); !errors.Is(err, check.ErrNotSame) {
+		t.Fatal(err)
+	}
+	c.stamped = nil
+	c.at[segment.StampKey()] = 0
+	if loss, err := prove(); loss != nil || !errors.Is(err, objstore.ErrShort) || !strings.Contains(err.Error(), "stamp") {
+		t.Fatalf("%+v, %v", loss, err)
+	}
+	delete(c.at, segment.StampKey())
+	c.all = true
+	if loss, err := prove(); loss != nil || !errors.Is(err, objstore.ErrDenied) {
+		t.Fatalf("%+v, %v", loss, err)
 	}
 }
 

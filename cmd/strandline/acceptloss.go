@@ -13,7 +13,7 @@ import (
 
 // lossFlags are how far an operator's word goes.
 type lossFlags struct {
-	yes, dryRun, withSound bool
+	yes, dryRun, withSound, unreadable bool
 }
 
 func (a *app) acceptLossCommand() *cobra.Command {
@@ -25,6 +25,7 @@ func (a *app) acceptLossCommand() *cobra.Command {
 		Long: "Proves the loss first: reads the object in every bucket of its class, twice. Refused while one of them has the rows whole, and\n" +
 			"while one does not answer. Then prints what would be lost, and gives nothing up unless --yes is given. From then on reading\n" +
 			"these rows is an error that says so, what lies on either side is read and rewritten as before, and the object is reclaimed.\n" +
+			"Bytes that the store never gives, though it answers for the object, prove nothing by themselves: --unreadable is your word for it.\n" +
 			"Rows of the same span that can still be read go too: copy them first, then say --with-sound-rows.\n" +
 			"KEY alone gives up what a void slot holds: rows that were refused when it was absorbed, and never entered the history.",
 		Args: cobra.RangeArgs(1, 2),
@@ -50,6 +51,7 @@ func (a *app) acceptLossCommand() *cobra.Command {
 	b.register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "give the rows up, for good")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only prove the loss, and print what would be lost")
+	cmd.Flags().BoolVar(&f.unreadable, "unreadable", false, "your word that the store will never give these bytes again: reads that are cut short at three looks count as lost")
 	cmd.Flags().BoolVar(&f.withSound, "with-sound-rows", false, "also the rows of the span that can still be read")
 	return cmd
 }
@@ -58,9 +60,14 @@ func (a *app) acceptLossCommand() *cobra.Command {
 func (a *app) acceptLoss(ctx context.Context, t *tier, f lossFlags, of [2]string) error {
 	var loss *check.Loss
 	var err error
-	if of[1] == "" {
+	switch {
+	case of[1] == "" && f.unreadable:
+		return usage("--unreadable goes with a STREAM")
+	case f.unreadable:
+		loss, err = check.ProveUnreadable(ctx, t.catalog, t.classes, of[0], of[1])
+	case of[1] == "":
 		loss, err = check.ProveVoid(ctx, t.catalog, t.classes, of[0])
-	} else {
+	default:
 		loss, err = check.ProveLoss(ctx, t.catalog, t.classes, of[0], of[1])
 	}
 	if err != nil {
