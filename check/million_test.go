@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -231,6 +232,8 @@ func manyObjects(t testing.TB, objects int, most int64) (peak int64) {
 		runtime.ReadMemStats(&s)
 		return int64(s.HeapAlloc)
 	}
+	// What earlier tests left alive decides how much garbage may gather: little of it.
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	runtime.GC()
 	before := heap()
 	begin := time.Now()
