@@ -86,11 +86,16 @@ func (s *Sim) kill(p *process, why string) {
 		}
 		c.fate <- fate{kind: FaultDead}
 	}
+	held := p.held
+	p.held = nil
 	s.mu.Unlock()
 	if p.machine != nil {
 		p.machine.disk.PowerOff()
 	}
 	p.end()
+	for _, gone := range held { // also of one that something else killed first
+		close(gone)
+	}
 }
 
 // hit counts what a process came by, as long as it lives: who dies ends all that it does at

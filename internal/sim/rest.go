@@ -105,16 +105,11 @@ func (s *Sim) crashes() bool {
 	slices.SortFunc(doomed, func(p, q *process) int { return strings.Compare(p.name, q.name) })
 	for _, p := range doomed {
 		s.mu.Lock()
-		held := p.held
-		p.held = nil
 		if !p.dead {
 			s.cover.hit("crash at " + p.doomed)
 		}
 		s.mu.Unlock()
 		s.kill(p, "at "+p.doomed)
-		for _, gone := range held {
-			close(gone)
-		}
 	}
 	return len(doomed) > 0
 }
