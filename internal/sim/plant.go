@@ -83,6 +83,9 @@ func impatience(cfg *Config) {
 	cfg.Rates.Delayed, cfg.Rates.Crash = 80, 4
 }
 
+// crowd has markers armed again while another auditor is at them.
+func crowd(cfg *Config) { cfg.Auditors, cfg.Stalls, cfg.Pace = 4, 20, 2*time.Second }
+
 // skip has the catalog not ask guards.
 func (cfg *Config) skip(guards ...memory.Guard) {
 	cfg.Hooks.Skip = map[memory.Guard]bool{}

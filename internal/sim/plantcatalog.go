@@ -27,7 +27,7 @@ func catalogPlants() []Plant {
 		above("absorb brings dead refs back", []string{"I1", "I2"}, func(_ string, c catalog.Catalog) catalog.Catalog { return &absorbsAgain{Catalog: c} }, memory.DeadRefs),
 		above("commit without its intent", []string{"I3"}, func(_ string, c catalog.Catalog) catalog.Catalog { return announcesNothing{c} }, memory.CommitIntent),
 		above("trim-check without condemned_at", []string{"I4"}, func(_ string, c catalog.Catalog) catalog.Catalog { return looksEarly{c} }, memory.CondemnedAt),
-		above("marker without version", []string{"I1", "I3", "I5"}, func(_ string, c catalog.Catalog) catalog.Catalog { return &resolvesLater{Catalog: c} }, memory.Version),
+		above("marker without version", []string{"I1", "I3", "I5"}, func(_ string, c catalog.Catalog) catalog.Catalog { return &resolvesLater{Catalog: c} }, memory.Version).in(crowd),
 		above("reap at the first look", []string{"I4"}, func(_ string, c catalog.Catalog) catalog.Catalog { return looksOnce{c} }, memory.Confirmed),
 		above("liveness by first seq", []string{"I2"}, func(_ string, c catalog.Catalog) catalog.Catalog { return looksAtFirst{c} }, memory.Named),
 		above("ref retired without its guard", []string{"I1"}, func(_ string, c catalog.Catalog) catalog.Catalog { return walksTooFar{c} }, memory.Retire),
