@@ -186,7 +186,7 @@ func (s *stress) read(ctx context.Context, t *testing.T, name string) {
 // call in forty failing. Then the faults stop: every row is there, nothing is
 // damaged, nothing leaks, nothing stands.
 func TestK19ThreeAuditorsUnderFaults(t *testing.T) {
-	x := audittest.New(t, memstore.Options{Shuffle: 7, PageSize: 50})
+	x := audittest.NewOnSQLite(t, memstore.Options{Shuffle: 7, PageSize: 50})
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	x.Policies()
 	x.Settling.PackFan = 4 // so that a pack has time to die before it is merged

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/strandline/strandline/catalog"
-	"github.com/strandline/strandline/catalog/sqlite"
 	"github.com/strandline/strandline/internal/audittest"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/faultstore"
@@ -19,10 +18,10 @@ import (
 )
 
 // pairCatalog says that the tier's epoch was made with two buckets.
-type pairCatalog struct{ *sqlite.DB }
+type pairCatalog struct{ catalog.Catalog }
 
 func (c pairCatalog) Topologies(ctx context.Context) ([]catalog.Topology, error) {
-	all, err := c.DB.Topologies(ctx)
+	all, err := c.Catalog.Topologies(ctx)
 	for i := range all {
 		all[i].Buckets = []string{"mem", "second"}
 	}

@@ -1,5 +1,5 @@
 // Package audittest is the fixture of the deleting rooms' tests: one chain's
-// writer, a bucket in memory that is a referee, a real catalog, one clock for all
+// writer, a bucket in memory that is a referee, a catalog, one clock for all
 // of them, and faults over the calls of both.
 //
 //	clock.go   virtual time; waiting advances it

@@ -11,7 +11,7 @@ import (
 // NewPlain is a tier whose topology does not settle.
 func NewPlain(t testing.TB, opt memstore.Options) *Tier {
 	t.Helper()
-	return open(t, opt, false)
+	return open(t, opt, false, inMemory)
 }
 
 // Policy sets the chain's retention; a full-size segment is one byte unless it says more,

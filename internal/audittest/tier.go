@@ -15,6 +15,7 @@ import (
 
 	"github.com/strandline/strandline/auditor"
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/memory"
 	"github.com/strandline/strandline/catalog/sqlite"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/memstore"
@@ -37,7 +38,7 @@ type Tier struct {
 	Mem     *memstore.Driver
 	Store   *objstore.Store
 	Classes objstore.Classes
-	DB      *sqlite.DB
+	DB      catalog.Catalog
 	Writer
 
 	// Settling is how settlers and auditors made from now on move rows: every standing
@@ -53,14 +54,28 @@ type Tier struct {
 	lastNamed map[string]time.Time
 }
 
-// New makes a tier whose cleanup checks it. opt's clock, referee and exemptions
-// are filled in.
+// New makes a tier whose cleanup checks it, on the catalog in memory. opt's clock,
+// referee and exemptions are filled in.
 func New(t testing.TB, opt memstore.Options) *Tier {
 	t.Helper()
-	return open(t, opt, true)
+	return open(t, opt, true, inMemory)
 }
 
-func open(t testing.TB, opt memstore.Options, settled bool) *Tier {
+// NewOnSQLite is New on a real database, with its locks and its groups of commits.
+func NewOnSQLite(t testing.TB, opt memstore.Options) *Tier {
+	t.Helper()
+	return open(t, opt, true, onSQLite)
+}
+
+func inMemory(_ testing.TB, clock func() time.Time) (catalog.Catalog, error) {
+	return memory.New(memory.Options{Clock: clock}), nil
+}
+
+func onSQLite(t testing.TB, clock func() time.Time) (catalog.Catalog, error) {
+	return sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(memDir(t), "catalog.db"), Create: true, Clock: clock, CacheBytes: 4 << 20})
+}
+
+func open(t testing.TB, opt memstore.Options, settled bool, catalogOf func(testing.TB, func() time.Time) (catalog.Catalog, error)) *Tier {
 	t.Helper()
 	x := &Tier{T: t, Clock: NewClock(), lastNamed: map[string]time.Time{}, Settling: settle.Config{
 		SettleAge: -1, StreamObjectMin: 4 << 10, Workers: 1, TailTarget: 1, PackFan: 64,
@@ -71,7 +86,7 @@ func open(t testing.TB, opt memstore.Options, settled bool) *Tier {
 	x.Mem = memstore.New(opt)
 	x.Store = x.Open(x.Mem)
 	x.Classes = objstore.Classes{string(segment.ClassStandard): {x.Store}}
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(memDir(t), "catalog.db"), Create: true, Clock: x.Clock.Now, CacheBytes: 4 << 20})
+	db, err := catalogOf(t, x.Clock.Now)
 	x.Must(err)
 	x.DB = db
 	t.Cleanup(func() {
