@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/strandline/strandline/absorb"
 	"github.com/strandline/strandline/catalog"
-	"github.com/strandline/strandline/catalog/sqlite"
+	"github.com/strandline/strandline/catalog/memory"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/memstore"
 	"github.com/strandline/strandline/segment"
@@ -46,7 +45,7 @@ type Tier struct {
 	Clock   *Clock
 	Mem     *memstore.Driver
 	Store   *objstore.Store
-	Catalog *sqlite.DB
+	Catalog catalog.Catalog
 	Classes objstore.Classes
 	Chain   segment.Chain
 	Owner   segment.UUID
@@ -88,8 +87,7 @@ func NewOn(t testing.TB, opts memstore.Options, wrap func(objstore.Driver) objst
 	x.must(err)
 	x.Store = store
 	x.Classes = objstore.Classes{string(segment.ClassStandard): {store}}
-	x.Catalog, err = sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "catalog.db"), Create: true, Clock: x.Clock.Now})
-	x.must(err)
+	x.Catalog = memory.New(memory.Options{Clock: x.Clock.Now})
 	t.Cleanup(func() { x.must(x.Catalog.Close()) })
 	x.found()
 	return x
