@@ -90,13 +90,14 @@ func New(d Deps, cfg Config) (*Auditor, error) {
 		d.Wait = wait
 	}
 	cfg = cfg.withDefaults()
-	del := orphan.NewDeleter(d.Classes)
+	guard := &guard{cat: d.Catalog, classes: d.Classes, clock: d.Clock, log: d.Logger}
+	del := orphan.NewDeleter(d.Classes).Asking(guard.still)
 	if cfg.DryRun {
 		del = orphan.NewDryRun(d.Classes)
 	}
 	a := &Auditor{
 		Deps: d, cfg: cfg, ledger: newLedger(), del: del,
-		guard:    &guard{cat: d.Catalog, classes: d.Classes, clock: d.Clock, log: d.Logger},
+		guard:    guard,
 		absorber: absorb.Checker{Catalog: d.Catalog, Classes: d.Classes},
 		trimmer:  reap.NewTrimmer(d.Catalog, d.Classes, del, cfg.ConsumerHoldMax),
 		reaper:   reap.New(d.Catalog, d.Classes, del, cfg.GCLeast),

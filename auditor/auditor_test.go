@@ -14,6 +14,7 @@ import (
 	"github.com/strandline/strandline/auditor"
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/internal/audittest"
+	"github.com/strandline/strandline/internal/verbs"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/faultstore"
 	"github.com/strandline/strandline/objstore/memstore"
@@ -180,6 +181,45 @@ func TestSteppedClockStopsDeletesForOneGrace(t *testing.T) {
 		t.Fatalf("held %q: the grace is not over", sum.Held)
 	}
 	both(time.Second)
+	if sum = once(x, a); sum.Held != "" || len(x.Slots()) != 0 {
+		t.Fatalf("held %q, slots %v: the grace is over", sum.Held, x.Slots())
+	}
+	x.RunDry()
+	x.MustBeClean()
+}
+
+// TestClockThatStepsDuringAPass: what a pass reads as due after a step is not deleted by
+// it, though the clocks were right when it began (I4).
+func TestClockThatStepsDuringAPass(t *testing.T) {
+	x := newTier(t)
+	x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400})
+	process := audittest.NewClock()
+	both := func(d time.Duration) { x.Clock.Advance(d); process.Advance(d) }
+	steps := false
+	cat := verbs.Around(x.DB, func(ctx context.Context, v verbs.Verb, do func(context.Context) error) error {
+		if v.Name == "DueSlots" && steps {
+			steps = false
+			x.Clock.Advance(2 * audittest.ReadGrace)
+		}
+		return do(ctx)
+	})
+	a, err := auditor.New(auditor.Deps{
+		ID: "a", Catalog: cat, Classes: x.Classes, Settler: x.Settler(x.Store, x.DB), Logger: audittest.Logger(),
+		Clock: process.Now, Wait: process.Wait,
+	}, auditor.Config{})
+	x.Must(err)
+	once(x, a)
+	both(audittest.ReadGrace)
+	once(x, a) // condemns
+	x.Must(x.DB.Arm(x.Ctx(), catalog.DutyTrimCheck, catalog.ChainID(x.Chain), "", 0))
+	both(audittest.ReadGrace / 2)
+	steps = true
+	x.Must(x.DB.Postpone(x.Ctx(), x.Markers(catalog.DutyTrimCheck)[0].MarkerRef, 0, ""))
+	sum, err := a.Once(x.Ctx(), auditor.OnceOptions{})
+	if steps || err == nil || sum.Held == "" || len(x.Slots()) != 1 {
+		t.Fatalf("stepped %t, %v, held %q, slots %v", !steps, err, sum.Held, x.Slots())
+	}
+	both(audittest.ReadGrace + time.Minute)
 	if sum = once(x, a); sum.Held != "" || len(x.Slots()) != 0 {
 		t.Fatalf("held %q, slots %v: the grace is over", sum.Held, x.Slots())
 	}

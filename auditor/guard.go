@@ -55,6 +55,19 @@ func (g *guard) allow(ctx context.Context) (why string, err error) {
 	return why, g.say(ctx, held, why, grace)
 }
 
+// errHeld: a clock stepped since the pass began.
+var errHeld = errors.New("deletes are held for one grace")
+
+// still looks at the clocks once more, right before a request that deletes: what the pass
+// read as due may have been read after a step.
+func (g *guard) still(ctx context.Context) error {
+	why, err := g.allow(ctx)
+	if err == nil && why != "" {
+		err = fmt.Errorf("%w: %s", errHeld, why)
+	}
+	return err
+}
+
 // observeStore holds the time that the store gave a write against the database's
 // around it.
 func (g *guard) observeStore(ctx context.Context, store, before, after time.Time) error {

@@ -16,6 +16,7 @@ import (
 type Deleter struct {
 	classes objstore.Classes
 	dry     bool
+	ask     func(ctx context.Context) error // nil: deletes may go on
 
 	mu    sync.Mutex // lines
 	lines []Line
@@ -34,6 +35,14 @@ const maxLines = 100_000
 
 // NewDeleter deletes from the buckets of each class.
 func NewDeleter(classes objstore.Classes) *Deleter { return &Deleter{classes: classes} }
+
+// Asking makes d ask before each request that deletes: an error is its result, and
+// nothing was deleted. What was judged due by a clock that stepped since the pass began is
+// so seen before it goes (I4).
+func (d *Deleter) Asking(ask func(ctx context.Context) error) *Deleter {
+	d.ask = ask
+	return d
+}
 
 // NewDryRun records and deletes nothing.
 func NewDryRun(classes objstore.Classes) *Deleter { return &Deleter{classes: classes, dry: true} }
@@ -70,6 +79,9 @@ func (d *Deleter) keys(ctx context.Context, class segment.Class, keys []string) 
 		return nil, fmt.Errorf("%w: a dry run deletes nothing", objstore.ErrInvalid)
 	}
 	set, err := d.classes.Set(string(class))
+	if err == nil && d.ask != nil {
+		err = d.ask(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
