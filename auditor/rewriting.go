@@ -107,7 +107,7 @@ func (a *Auditor) moved(name string, r *settle.Report) {
 // failed. One that was armed or resolved meanwhile is as it should be.
 func (a *Auditor) leave(ctx context.Context, m catalog.Marker, pause time.Duration) error {
 	if ctx.Err() != nil {
-		return nil // a stop writes nothing: the lease ends by itself
+		return nil //nolint:nilerr // a stop writes nothing: the lease ends by itself
 	}
 	err := a.Catalog.Postpone(ctx, m.MarkerRef, pause, "")
 	if errors.Is(err, catalog.ErrConflict) || errors.Is(err, catalog.ErrNotFound) {
