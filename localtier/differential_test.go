@@ -275,8 +275,8 @@ func (d *duel) opAppendSeveral() {
 	}
 }
 
-// opAppendAs is a producer's next append, its last one again, an older one, or one too
-// far. Producers stay with one stream, as their numbers are a shard's.
+// opAppendAs is a producer's next append, its last one again or other rows under its
+// number, an older one, or one too far. Producers stay with one stream, as their numbers are a shard's.
 func (d *duel) opAppendAs() {
 	n := d.rng.IntN(duelProducers)
 	id, stream := fmt.Sprint("producer-", n), fmt.Sprint("stream-", n)
@@ -290,6 +290,10 @@ func (d *duel) opAppendAs() {
 		p.Sequence = uint64(1 + d.rng.IntN(100)) //nolint:gosec // small
 	case pick < 3:
 		p.Sequence, again = last.Sequence, true
+		n := int(last.Last - last.First + 1)
+		if rows = slices.Repeat(rows, n)[:n]; pick == 0 {
+			rows, want = append(rows, rows[0]), ErrSequence // others under its number
+		}
 	case pick == 3 && last.Sequence > 1:
 		p.Sequence, want = last.Sequence-1, ErrSequence
 	case pick == 4:

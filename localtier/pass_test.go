@@ -123,7 +123,7 @@ func TestAppendAllocations(t *testing.T) {
 	a := w.open("a")
 	rows := []segment.Row{{Payload: []byte("row"), Time: 1}}
 	ctx := t.Context()
-	log := testing.AllocsPerRun(300, func() {
+	inLog := func() {
 		b := segment.Batch{Stream: "~audit/0", Rows: rows}
 		ticket, err := a.shards[0].wal.AppendBatch(ctx, &b)
 		if err == nil {
@@ -132,14 +132,21 @@ func TestAppendAllocations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	})
-	all := testing.AllocsPerRun(300, func() {
+	}
+	inAll := func() {
 		if _, err := a.Append(ctx, "s", rows, AckLocal); err != nil {
 			t.Fatal(err)
 		}
-	})
-	if all > log {
-		t.Errorf("%v allocations an append, %v of them in the log", all, log)
+	}
+	// Whatever else runs in the process is counted, too: some rounds are quiet.
+	for round := 1; ; round++ {
+		log, all := testing.AllocsPerRun(300, inLog), testing.AllocsPerRun(300, inAll)
+		if all <= log {
+			break
+		}
+		if round == 10 {
+			t.Fatalf("%v allocations an append, %v of them in the log", all, log)
+		}
 	}
 	abandon(t, a)
 }
