@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,18 +107,20 @@ func TestK4LiveKeyOnTheDeleteListIsDropped(t *testing.T) {
 type lyingCatalog struct {
 	catalog.Catalog
 	key       string
-	condemned bool
+	condemned atomic.Bool
 }
 
 func (l *lyingCatalog) CondemnKey(ctx context.Context, m catalog.MarkerRef) error {
 	err := l.Catalog.CondemnKey(ctx, m)
-	l.condemned = l.condemned || (err == nil && m.ID == l.key)
+	if err == nil && m.ID == l.key {
+		l.condemned.Store(true)
+	}
 	return err
 }
 
 func (l *lyingCatalog) Liveness(ctx context.Context, key string) ([]catalog.LiveRef, error) {
 	refs, err := l.Catalog.Liveness(ctx, key)
-	if err == nil && key == l.key && l.condemned {
+	if err == nil && key == l.key && l.condemned.Load() {
 		refs = append(refs, catalog.LiveRef{Ref: catalog.Ref{Key: key, Stream: "s", Kind: catalog.RefStream}})
 	}
 	return refs, err
