@@ -128,7 +128,11 @@ func (s *Sim) build() {
 		AbortsLosers: seed%5 == 0, Seed: seed + 1,
 		// A stalled owner may create a slot anew at a position that was trimmed: nothing of it
 		// is ever absorbed. That nothing is overwritten the checker sees.
-		Mutable:        func(key string) bool { return strings.HasPrefix(key, "rw/") || strings.HasPrefix(key, "seg/") },
+		// So may a stalled job's request land when its key was burned meanwhile: nobody commits
+		// it, and the last look at the key deletes it.
+		Mutable: func(key string) bool {
+			return strings.HasPrefix(key, "rw/") || strings.HasPrefix(key, "seg/") || s.isBurned(key)
+		},
 		MayReadDeleted: func(string) bool { return true },
 	}
 	if seed%4 == 1 {
