@@ -133,7 +133,7 @@ func (s *Sim) endPasses() {
 	s.mu.Lock()
 	s.terms["auditors"] = true
 	s.mu.Unlock()
-	_ = s.calmly(func() error { s.auditing.Wait(); return nil })
+	_ = s.calmly(func() error { s.auditing.Wait(); return nil }) // its error is the function's
 }
 
 // requestsOf is how many PUT-like requests an object of its size costs.
