@@ -11,6 +11,7 @@
 //	position.go    from, after, to: seqs and tokens
 //	explain.go     GET /v1/explain: why an object stands or is dead, where a row lives
 //	problem.go     errors on the wire
+//	routes.go      the table of routes: methods, paths, scopes
 //	server.go      routes, limits, health, who serves what
 //
 // It holds nothing: an acknowledgement is the writer's, a row the reader's.

@@ -76,6 +76,33 @@ type Deps struct {
 	// Explain answers questions about keys and rows; nil: there is no such route.
 	Explain func(ctx context.Context, q Question) (any, error)
 	Logger  *slog.Logger
+
+	// Guard wraps a route of that scope with authentication; nil: none (loopback only). A
+	// request's id stands in the answer's X-Request-Id before it is called.
+	Guard func(scope string, next http.Handler) http.Handler
+	// Wrap is around each route's handler, with Guard inside of it; pattern is Route.String:
+	// "GET /v1/status". For request metrics and traces; nil: nothing.
+	Wrap func(pattern string, next http.Handler) http.Handler
+	// Logs is OTLP/HTTP at POST /v1/logs; nil: there is no such route.
+	Logs http.Handler
+	// Metrics is the scrape at GET /metrics; nil: there is no such route.
+	Metrics http.Handler
+	// Trimmer serves trim and delete; nil: they answer 501 read-only.
+	Trimmer Trimmer
+	// FollowPoll is how often a follower asks the catalog for what other processes absorbed; 0: 1 s.
+	FollowPoll time.Duration
+	// ReadyCheck says whether catalog and store answer, for a process without a Writer; it is
+	// asked every few seconds at most, with a bounded context. nil: they are taken to.
+	ReadyCheck func(ctx context.Context) error
+	// Stopping is closed when the process begins to stop: followers end with a problem, so
+	// that their clients go on elsewhere. nil: never.
+	Stopping <-chan struct{}
+}
+
+// Trimmer gives up rows of a stream; a catalog.Trimmer is one.
+type Trimmer interface {
+	TrimStream(ctx context.Context, name string, pos segment.Pos) (catalog.Stream, error)
+	DeleteStream(ctx context.Context, name string) (catalog.Stream, error)
 }
 
 type server struct {
@@ -97,28 +124,11 @@ func Handler(d Deps) http.Handler {
 			s.terms[st.Chain.Shard] = st.Term
 		}
 	}
-	mux := http.NewServeMux()
-	mux.Handle("POST /v1/streams/{stream}/rows", s.admit(s.append))
-	mux.Handle("GET /v1/streams/{stream}/rows", s.admit(s.read))
-	mux.HandleFunc("/v1/streams/{stream}/rows", only("GET, HEAD, POST"))
-	s.shardRoutes(mux)
-	mux.Handle("GET /v1/shards", s.admit(s.served))
-	mux.HandleFunc("/v1/shards", only("GET, HEAD"))
-	mux.Handle("POST /v1/flush", s.admit(s.flush))
-	mux.HandleFunc("/v1/flush", only("POST"))
-	mux.Handle("GET /v1/status", s.admit(s.status))
-	mux.HandleFunc("/v1/status", only("GET, HEAD"))
-	if s.Explain != nil {
-		mux.Handle("GET /v1/explain", s.admit(s.explain))
-		mux.HandleFunc("/v1/explain", only("GET, HEAD"))
-	}
-	// Probes are answered under any load: a busy process is not a dead one.
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, map[string]string{"status": "alive"})
-	})
-	mux.HandleFunc("GET /readyz", s.ready)
-	mux.HandleFunc("/", s.stray)
-	return mux
+	return s.mux()
+}
+
+func (s *server) alive(w http.ResponseWriter, _ *http.Request) {
+	reply(w, http.StatusOK, map[string]string{"status": "alive"})
 }
 
 // stray answers what no route takes. ServeMux takes the one segment "%2F" for a
@@ -129,14 +139,17 @@ func (s *server) stray(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.SetPathValue("stream", "/")
-	switch r.Method {
-	case http.MethodPost:
-		s.admit(s.append).ServeHTTP(w, r)
-	case http.MethodGet, http.MethodHead:
-		s.admit(s.read).ServeHTTP(w, r)
-	default:
-		only("GET, HEAD, POST")(w, r)
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
 	}
+	for _, t := range s.table() {
+		if t.Pattern == "/v1/streams/{stream}/rows" && t.Method == method {
+			s.around(t).ServeHTTP(w, r)
+			return
+		}
+	}
+	only("GET, HEAD, POST")(w, r)
 }
 
 // only refuses other methods than a route has.

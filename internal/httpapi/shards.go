@@ -11,22 +11,6 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-func (s *server) shardRoutes(mux *http.ServeMux) {
-	const shard = "/v1/shards/{shard}/"
-	mux.Handle("GET "+shard+"rows", s.admit(s.onShard(s.shardRows)))
-	mux.HandleFunc(shard+"rows", only("GET, HEAD"))
-	mux.Handle("GET "+shard+"consumers", s.admit(s.onShard(s.listConsumers)))
-	mux.HandleFunc(shard+"consumers", only("GET, HEAD"))
-	mux.Handle("GET "+shard+"consumers/{name}", s.admit(s.onShard(s.getConsumer)))
-	mux.Handle("PUT "+shard+"consumers/{name}", s.admit(s.onShard(s.putConsumer)))
-	mux.Handle("DELETE "+shard+"consumers/{name}", s.admit(s.onShard(s.deleteConsumer)))
-	mux.HandleFunc(shard+"consumers/{name}", only("DELETE, GET, HEAD, PUT"))
-	mux.Handle("POST "+shard+"consumers/{name}/ack", s.admit(s.onShard(s.ackConsumer)))
-	mux.HandleFunc(shard+"consumers/{name}/ack", only("POST"))
-	mux.Handle("POST "+shard+"consumers/{name}/pull", s.admit(s.onShard(s.pull)))
-	mux.HandleFunc(shard+"consumers/{name}/pull", only("POST"))
-}
-
 // ofShard serves a route of a chain: the shard of the path, in this process's epoch or
 // in the one of ?epoch=.
 type ofShard func(w http.ResponseWriter, r *http.Request, chain segment.Chain) error
