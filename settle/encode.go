@@ -38,7 +38,7 @@ func (m *mover) units(j *job) []unit {
 	for _, mem := range j.members {
 		var items []item
 		for _, r := range mem.runs {
-			items = m.items(items, mem, r)
+			items = appendItems(items, r)
 		}
 		if j.kind == segment.ObjPack {
 			out = append(out, unit{mem, items})
@@ -51,15 +51,15 @@ func (m *mover) units(j *job) []unit {
 	return out
 }
 
-// items cuts a run into chunks: a large one moves as it is, small ones are joined
-// up to the targets of 02. What they took in their sources stands for what they
-// will take.
-func (m *mover) items(out []item, mem *member, r *run) []item {
+// appendItems cuts a run into chunks: what the store copies moves as it is, small ones
+// are joined up to the targets of 02. What they took in their sources stands for what
+// they will take.
+func appendItems(out []item, r *run) []item {
 	var stored, raw int64
 	open := false
 	for i := range r.chunks {
-		ref := &r.chunks[i].Ref
-		if m.movesAsIs(ref, mem.liveFrom) {
+		ref := &r.chunks[i]
+		if ref.copied {
 			out = append(out, item{r, i, i + 1, true})
 			open = false
 			continue

@@ -44,6 +44,8 @@ type source struct {
 	catalog.Ref
 	of   int  // refs[of] serves it
 	part bool // of a chunk that its ref covers in part: Rows and RowSum are not known
+	// copied: the store itself moves it (markCopied).
+	copied bool
 	// live is what of its rows moves: all, or less where live_from cuts it. Written by
 	// its one encoder, read after it.
 	live segment.Tally

@@ -10,15 +10,37 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-// movesAsIs says that the store itself copies the ref's chunk: long, all of its
-// rows live, in the store that the output goes to.
-func (m *mover) movesAsIs(r *catalog.Ref, liveFrom segment.Pos) bool {
-	if !whole(r) || r.Stored < copyMin || straddles(r, liveFrom) || !m.dest.Capabilities().RangeCopy {
+// markCopied notes which of a run's chunks the store itself copies: the long ones, and a
+// short one that lies beside such a one in its source and has no neighbour to be joined
+// with. The copy of its neighbour takes it along, where it would else end the copied run,
+// and the head of the next would have to be pulled through.
+func (m *mover) markCopied(chunks []source, liveFrom segment.Pos) {
+	for i := range chunks {
+		chunks[i].copied = chunks[i].Stored >= copyMin && m.copyable(&chunks[i].Ref, liveFrom)
+	}
+	long := func(i int) bool { return chunks[i].copied && chunks[i].Stored >= copyMin }
+	for i := range chunks {
+		if chunks[i].copied || !m.copyable(&chunks[i].Ref, liveFrom) {
+			continue
+		}
+		before, after := i > 0 && long(i-1), i+1 < len(chunks) && long(i+1)
+		lone := (before || i == 0) && (after || i+1 == len(chunks))
+		chunks[i].copied = lone && (before && adjoin(&chunks[i-1].Ref, &chunks[i].Ref) || after && adjoin(&chunks[i].Ref, &chunks[i+1].Ref))
+	}
+}
+
+// copyable says that the store could copy the ref's chunk: all of its rows live, in the
+// store that the output goes to.
+func (m *mover) copyable(r *catalog.Ref, liveFrom segment.Pos) bool {
+	if !whole(r) || straddles(r, liveFrom) || !m.dest.Capabilities().RangeCopy {
 		return false
 	}
 	set, err := m.Classes.Set(string(r.Class))
 	return err == nil && set.First() == m.dest
 }
+
+// adjoin says that b's bytes begin where a's end, in one object.
+func adjoin(a, b *catalog.Ref) bool { return a.Key == b.Key && a.Offset+a.Stored == b.Offset }
 
 // read is step 2: what the batch needs of its sources, planned before anything is
 // fetched. A ref to a single chunk says where that lies and how it is stored; only a
@@ -52,9 +74,10 @@ func (m *mover) readMember(ctx context.Context, mem *member, footers map[string]
 		}
 	}
 	for _, r := range mem.runs {
+		m.markCopied(r.chunks, mem.liveFrom)
 		for i := range r.chunks {
 			ref := &r.chunks[i].Ref
-			if err := m.sources.add(ref, !m.movesAsIs(ref, mem.liveFrom)); err != nil {
+			if err := m.sources.add(ref, !r.chunks[i].copied); err != nil {
 				return err
 			}
 			if t := footers[ref.Key]; t != nil {

@@ -91,6 +91,37 @@ func TestCopiedRunsAreContiguous(t *testing.T) {
 	}
 }
 
+// A short chunk between long ones is taken along by their copy: it ends no run, so that
+// no head of the next one passes through the process.
+func TestLoneShortChunksAreCopiedAlong(t *testing.T) {
+	x := newTier(t)
+	x.rows, x.lax = nil, true
+	for range 2 {
+		x.large(3)
+		x.slot(write{stream: "s", rows: 16, size: 64 << 10, noise: true})
+	}
+	x.settle(x.settler(Config{SettleAge: -1}))
+	key := segment.StreamKey("s", 1, 1, 0)
+	f, _, err := readTail(t.Context(), x.store, key)
+	must(t, err)
+	short := 0
+	for _, c := range f.Chunks[1 : len(f.Chunks)-1] {
+		if c.Stored < copyMin {
+			short++
+		}
+	}
+	if short == 0 {
+		t.Fatalf("no short chunk between long ones: %+v", f.Chunks)
+	}
+	x.trim("s", f.Chunks[1].First)
+	must(t, x.db.Arm(t.Context(), catalog.DutyGC, key, segment.ClassStandard, 0))
+	rep, err := x.settler(Config{}).RunMarker(t.Context(), x.taken(catalog.DutyGC), "settler-1")
+	must(t, err)
+	if rep.Through > 1<<20 || rep.ServerSide < 32<<20 || rep.Requests.Requests[objstore.OpCopyPart] != 1 {
+		t.Errorf("%d bytes through the process, %d within the store: %+v", rep.Through, rep.ServerSide, rep)
+	}
+}
+
 // cost is what a batch may ask for: see costs.
 type cost struct{ sources, outputs int64 }
 
