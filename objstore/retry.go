@@ -4,21 +4,11 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
-// kinds lists the closed set, to catch a driver that breaks it.
-func kinds() []error {
-	return []error{
-		ErrNotFound, ErrExists, ErrPrecondition, ErrConflict, ErrUnavailable, ErrAmbiguous, ErrDenied,
-		ErrRange, ErrShort, ErrInvalid, ErrUnsupported, ErrCorrupt, ErrNoSpace,
-	}
-}
-
-func known(err error) bool {
-	return slices.ContainsFunc(kinds(), func(k error) bool { return errors.Is(err, k) })
-}
+// known says that a driver kept to the closed set.
+func known(err error) bool { return kindOf(err) < len(kindNames) }
 
 // attempt makes one driver call under its own deadline and counts it. An error
 // outside the closed set is taken at its worst: a mutation may have happened.
@@ -35,10 +25,10 @@ func (s *Store) attempt(ctx context.Context, op Op, key string, call func(contex
 	defer cancel()
 	began := time.Now()
 	err := call(ctx)
+	t.took(time.Since(began), err)
 	if err == nil {
 		return nil
 	}
-	t.errors.Add(1)
 	if s.brake.heed(began, err) {
 		s.stats.throttled.Add(1)
 	}
@@ -113,6 +103,7 @@ func (s *Store) pause(ctx context.Context, n int, asked time.Duration) error {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
 		return context.DeadlineExceeded // the pause would outlast the caller
 	}
+	s.stats.retries.Add(1)
 	return s.cfg.Sleep(ctx, d)
 }
 

@@ -79,14 +79,19 @@ func (c Counters) Total() int64 {
 // Counters is a snapshot of the counts since New.
 func (s *Store) Counters() Counters { return s.stats.snapshot() }
 
-type tally struct{ requests, errors atomic.Int64 }
-
 // stats is shared by all calls of a Store; every field is atomic.
 type stats struct {
 	put, get, head, list, del, create, part, copied, complete, abort, uploads tally
 
 	bytesIn, bytesOut, bytesCopied atomic.Int64
-	throttled, held                atomic.Int64
+	throttled, held, retries       atomic.Int64
+}
+
+// ops are all driver calls.
+func ops() []Op {
+	return []Op{
+		OpPut, OpGet, OpHead, OpList, OpDelete, OpCreateUpload, OpUploadPart, OpCopyPart, OpComplete, OpAbort, OpListUploads,
+	}
 }
 
 func (s *stats) of(op Op) *tally {
@@ -122,9 +127,7 @@ func (s *stats) snapshot() Counters {
 		BytesIn: s.bytesIn.Load(), BytesOut: s.bytesOut.Load(), BytesCopied: s.bytesCopied.Load(),
 		Throttled: s.throttled.Load(), Held: s.held.Load(),
 	}
-	for _, op := range []Op{
-		OpPut, OpGet, OpHead, OpList, OpDelete, OpCreateUpload, OpUploadPart, OpCopyPart, OpComplete, OpAbort, OpListUploads,
-	} {
+	for _, op := range ops() {
 		t := s.of(op)
 		c.Requests[op], c.Errors[op] = t.requests.Load(), t.errors.Load()
 	}

@@ -34,7 +34,7 @@ import (
 //	abort.go   Abort: an upload whose Writer is gone
 //	retry.go   the loop; backoff.go: the pauses of schedules around it, and how long a call may take
 //	brake.go   what all calls wait for when the store is overloaded
-//	stats.go   counters by operation
+//	stats.go   counters by operation; account.go: the same by kind of error and by time
 type Store struct {
 	driver Driver
 	cfg    Config
