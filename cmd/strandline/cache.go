@@ -103,7 +103,7 @@ func (a *app) cache(ctx context.Context, f *cacheFlags) (err error) {
 	if host, _, _ := net.SplitHostPort(f.listen); !loopback(host) {
 		log.Warn("there is no authentication: whoever reaches this address can read and delete in these buckets", "address", listener.Addr().String())
 	}
-	a.sayListening(listener.Addr())
+	a.sayListening("http", listener.Addr())
 	err = serveCache(ctx, c, listener, log)
 	log.Info("stopped", "stats", c.Stats())
 	return err

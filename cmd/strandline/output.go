@@ -60,12 +60,12 @@ func (a *app) progressOf(total int64, what string, more ...progressbar.Option) *
 }
 
 // sayListening tells where a server listens, and that it is ready.
-func (a *app) sayListening(addr net.Addr) {
+func (a *app) sayListening(scheme string, addr net.Addr) {
 	if a.json {
-		fmt.Fprintf(a.out, "{\"listening\":\"http://%s\"}\n", addr)
+		fmt.Fprintf(a.out, "{\"listening\":\"%s://%s\"}\n", scheme, addr)
 		return
 	}
-	fmt.Fprintf(a.out, "listening on http://%s\n", addr)
+	fmt.Fprintf(a.out, "listening on %s://%s\n", scheme, addr)
 }
 
 func bytesText(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }

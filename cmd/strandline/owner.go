@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -16,17 +13,14 @@ import (
 
 // ownerFlags are the knobs of a process that owns shards: `up` and `writer`.
 type ownerFlags struct {
-	backend   backendFlags
-	http      string
-	advertise string
-	remote    bool
-	steal     bool
-	shutdown  time.Duration
-	ack       string
-	segBytes  sizeFlag
-	segAge    time.Duration
-	writer    localtier.Config
-	given     func(name string) bool
+	backend  backendFlags
+	listen   listenFlags
+	steal    bool
+	ack      string
+	segBytes sizeFlag
+	segAge   time.Duration
+	writer   localtier.Config
+	given    func(name string) bool
 
 	consumerHold, quarantineMax sizeFlag
 }
@@ -37,11 +31,9 @@ func (o *ownerFlags) register(f *pflag.FlagSet) {
 	o.given = f.Changed
 	o.backend.register(f)
 	o.backend.cache.register(f)
-	f.StringVar(&o.http, "http", "127.0.0.1:8420", "address to serve HTTP on")
-	f.StringVar(&o.advertise, "advertise", "", "URL that others are sent to for this process's shards (default: http:// and the address of --http)")
-	f.BoolVar(&o.remote, "allow-remote", false, "serve on an address that is not loopback, without authentication")
+	o.listen.register(f, defaultHTTP)
+	o.listen.registerAdvertise(f)
 	f.BoolVar(&o.steal, "steal", false, "take chains whose owner's lease still lives")
-	f.DurationVar(&o.shutdown, "shutdown-timeout", 2*time.Minute, "how long publishing may take on the way out")
 	f.StringVar(&o.ack, "ack", "local", "default acknowledgement: local or shared")
 	f.Var(&o.segBytes, "segment-size", "seal a segment at this size, 17MiB to 2GiB")
 	f.DurationVar(&o.segAge, "segment-age", wal.DefaultSegmentAge, "seal a segment at this age, 1s to 24h")
@@ -68,16 +60,9 @@ func (o *ownerFlags) validate() error {
 	o.writer.WAL.SegmentBytes = int64(o.segBytes)
 	o.writer.WAL.SegmentAge = o.segAge
 	o.writer.ConsumerHoldMax, o.writer.QuarantineMax = int64(o.consumerHold), int64(o.quarantineMax)
-	errs := []error{o.writer.Validate()}
-	host, _, err := net.SplitHostPort(o.http)
-	switch {
-	case err != nil:
-		errs = append(errs, fmt.Errorf("--http %q: give HOST:PORT", o.http))
-	case !o.remote && !loopback(host):
-		errs = append(errs, fmt.Errorf("--http %s is not loopback, and there is no authentication: give --allow-remote if you mean it", o.http))
-	}
-	if u, err := url.Parse(o.advertise); o.advertise != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		errs = append(errs, fmt.Errorf("--advertise %q: give a URL like http://writer-0:8420", o.advertise))
+	errs := []error{o.writer.Validate(), o.listen.validate()}
+	if o.listen.http == "" {
+		errs = append(errs, errors.New("--http: give the address to take rows on"))
 	}
 	// A zero field means the default to the packages; to whoever typed it, it is wrong.
 	for _, f := range []struct {
@@ -102,28 +87,5 @@ func (o *ownerFlags) validate() error {
 	if o.writer.MinFreeDisk == 0 {
 		o.writer.MinFreeDisk = -1 // the package's word for "not checked"
 	}
-	if o.shutdown <= 0 {
-		errs = append(errs, fmt.Errorf("--shutdown-timeout %v: give a positive one", o.shutdown))
-	}
 	return errors.Join(errs...)
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// address is where HTTP will be served: known before recovery, because the chain rows
-// tell others of it. Port 0 becomes a free port, held only for a moment.
-func (o *ownerFlags) address(ctx context.Context) (string, error) {
-	host, port, err := net.SplitHostPort(o.http)
-	if err != nil || port != "0" {
-		return o.http, err
-	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		return "", fmt.Errorf("serve HTTP: %w; give another --http", err)
-	}
-	return l.Addr().String(), l.Close()
 }

@@ -8,11 +8,8 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/check"
@@ -34,8 +31,10 @@ type service struct {
 	// open opens the writer; nil: openWriter. Tests look at what is served meanwhile.
 	open func(ctx context.Context, top catalog.Topology, address string) (*localtier.Writer, error)
 
-	reader *coldload.Reader
-	now    atomic.Pointer[serving]
+	reader   *coldload.Reader
+	around   *surroundings
+	stopping atomic.Bool
+	now      atomic.Pointer[serving]
 }
 
 // serving is the writer of one epoch, and its routes.
@@ -57,7 +56,8 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 	if s.open == nil {
 		s.open = s.openWriter
 	}
-	address, err := s.flags.address(ctx)
+	s.around = s.flags.listen.surround()
+	address, err := s.flags.listen.address(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,9 +77,16 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 	if err != nil {
 		return errors.Join(fmt.Errorf("serve HTTP: %w; give another --http", err), s.now.Load().writer.Close(ctx))
 	}
-	server := httpapi.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.now.Load().routes.ServeHTTP(w, r) }), s.log)
-	s.sayListening(listener.Addr())
-	return s.serve(ctx, server, listener, append(parts, func(ctx context.Context) error { return s.epochs(ctx, top.Epoch, address) }))
+	s.sayListening(s.around.scheme(), listener.Addr())
+	err = serveHTTP(ctx, &httpService{
+		flags: &s.flags.listen, around: s.around, log: s.log, listener: listener, stopping: &s.stopping,
+		handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.now.Load().routes.ServeHTTP(w, r) }),
+		parts:   append(parts, func(ctx context.Context) error { return s.epochs(ctx, top.Epoch, address) }),
+		flush:   func(ctx context.Context) error { return s.now.Load().writer.Flush(ctx) },
+		finish:  func(ctx context.Context) error { return s.now.Load().writer.Close(ctx) },
+	})
+	s.log.Info("stopped", "requests", requestsOf(s.tier))
+	return err
 }
 
 // begin opens the writer of an epoch and puts its routes in place.
@@ -111,13 +118,9 @@ func (s *service) openWriter(ctx context.Context, top catalog.Topology, address 
 	if err != nil {
 		return nil, err
 	}
-	advertise := s.flags.advertise
-	if advertise == "" {
-		advertise = "http://" + address
-	}
 	return localtier.Open(ctx, localtier.Options{
 		Dir: filepath.Join(s.tier.dir, writerDir), Catalog: s.tier.catalog, Classes: s.tier.classes, Topology: top,
-		Shards: shards, Address: advertise, Steal: s.flags.steal, Config: s.flags.writer, Logger: s.log,
+		Shards: shards, Address: s.flags.listen.advertised(address, s.around), Steal: s.flags.steal, Config: s.flags.writer, Logger: s.log,
 	})
 }
 
@@ -151,7 +154,7 @@ func (s *service) epochs(ctx context.Context, epoch segment.Epoch, address strin
 }
 
 func (s *service) closeWriter(ctx context.Context, w *localtier.Writer) error {
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.flags.shutdown)
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.flags.listen.shutdown)
 	defer cancel()
 	return w.Close(bound)
 }
@@ -221,60 +224,6 @@ func newest(tops []catalog.Topology) catalog.Topology {
 	}
 	return top
 }
-
-// serve runs until ctx ends or a part fails, then stops in order: no more requests,
-// no more duties, then everything local goes to the bucket.
-func (s *service) serve(ctx context.Context, server *http.Server, l net.Listener, parts []func(context.Context) error) error {
-	g, running := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve HTTP: %w", err)
-		}
-		return nil
-	})
-	var own sync.WaitGroup
-	for _, part := range parts {
-		own.Add(1)
-		g.Go(func() error {
-			defer own.Done()
-			return part(running)
-		})
-	}
-	g.Go(func() error {
-		<-running.Done()
-		s.log.Info("stopping: sealing and publishing")
-		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.flags.shutdown)
-		defer cancel()
-		err := drain(bound, server, s.now.Load().writer)
-		own.Wait() // after it nobody opens another writer
-		return errors.Join(err, s.now.Load().writer.Close(bound))
-	})
-	err := g.Wait()
-	s.log.Info("stopped", "requests", requestsOf(s.tier))
-	return err
-}
-
-// drain lets requests finish for a while, then cuts them: clients that only hold
-// a connection must not hold up the publish. Appends that wait for a shared acknowledgement get it, since
-// the writer flushes meanwhile.
-func drain(ctx context.Context, server *http.Server, w *localtier.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, drainTime)
-	defer cancel()
-	var g errgroup.Group
-	g.Go(func() error {
-		_ = w.Flush(ctx) // what it could not do, Close does or reports
-		return nil
-	})
-	g.Go(func() error {
-		if err := server.Shutdown(ctx); err != nil {
-			return server.Close()
-		}
-		return nil
-	})
-	return g.Wait()
-}
-
-const drainTime = 10 * time.Second
 
 // requestsOf sums what this process asked of its stores, by operation.
 func requestsOf(t *tier) map[string]int64 {

@@ -158,7 +158,7 @@ func TestRFC0008_10_ListenerOpensAfterRecovery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &ownerFlags{http: "127.0.0.1:0", shutdown: drainTime, backend: backendFlags{dir: dir}}
+	o := &ownerFlags{listen: listenFlags{http: "127.0.0.1:0", shutdown: drainTime}, backend: backendFlags{dir: dir}}
 	tr, err := o.backend.open(ctx, modeCreate)
 	if err != nil {
 		t.Fatal(err)
