@@ -13,7 +13,10 @@ import (
 func (s *shardLog) acknowledge(ctx context.Context, end wal.Offset, ack Ack) error {
 	if ack == AckShared {
 		// No look at the lease: the absorb is guarded by the catalog itself.
-		return s.waitShared(ctx, end.Segment)
+		ctx, done := s.traced(ctx, Traced{Step: TraceShared, Segment: end.Segment})
+		err := s.waitShared(ctx, end.Segment)
+		done(err)
+		return err
 	}
 	// The lease is asked again after the fsync: a process that was stalled in between
 	// may have lost the chain.

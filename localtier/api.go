@@ -54,6 +54,9 @@ type Options struct {
 	Config Config
 	Logger *slog.Logger     // nil: none
 	Now    func() time.Time // nil: time.Now
+	// Trace begins a step of an append or a publish, and returns the context of what it is
+	// made of and its end; nil: nothing is traced.
+	Trace func(ctx context.Context, t Traced) (context.Context, func(error))
 	// Cut is asked at every step; an error stops the shard there as a crash would.
 	// For tests and the simulator; nil otherwise.
 	Cut func(Step) error
@@ -123,6 +126,17 @@ type ShardStatus struct {
 	LastError              string // of the publisher or the lease; empty after a success
 	LastErrorAt            time.Time
 	LastAbsorbed           time.Time
-	Log                    wal.Metrics      // frames, bytes, fsyncs … since it was opened
-	Consumers              []ConsumerStatus // by name
+	// Unabsorbed are the durable rows here that no absorbed slot has, UnabsorbedSince the seal of
+	// the first segment of them; zero: they are in the open one, or there are none.
+	Unabsorbed      uint64
+	UnabsorbedSince time.Time
+	// Row is the chain's row as this owner saw it last: at an absorb or a renewal.
+	Row catalog.ChainRow
+	// Behind is the seal of the local segment that the slowest consumer has yet to read
+	// first; zero: it has read all that is sealed. It is no older than what is local.
+	Behind    time.Time
+	Owed      int              // copies of slots that buckets of the set still miss
+	Corrupt   int64            // finds of damage in local files since the start
+	Log       wal.Metrics      // frames, bytes, fsyncs … since it was opened
+	Consumers []ConsumerStatus // by name
 }

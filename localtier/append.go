@@ -42,7 +42,9 @@ func (s *shardLog) ackMode(ack Ack) (Ack, error) {
 
 // answer waits for the last frame of an append and says where its rows are.
 func (s *shardLog) answer(ctx context.Context, last wal.Ticket, ack Ack, first segment.Seq, rows int) (Result, error) {
-	end, err := last.Wait(ctx)
+	waiting, committed := s.traced(ctx, Traced{Step: TraceCommit, Rows: rows})
+	end, err := last.Wait(waiting)
+	committed(err)
 	// One of those whose frames one write made durable has them all settled.
 	if !s.index.has(first+segment.Seq(rows)-1) && s.index.settle() >= s.cfg.MaxStreams {
 		s.wantSealNow()

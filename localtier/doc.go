@@ -34,7 +34,7 @@
 //	           what is published, and not held (holds.go); retention.go gives up
 //	read       index.go and frames.go: where rows lie; scan.go and pass.go read a segment
 //	           through for it; read.go and framesource.go a stream, shardscan.go a shard;
-//	           readonly.go without owning it
+//	           tail.go waits for the next; readonly.go without owning it
 //	consumers  consumers.go makes, acknowledges and removes, consumerspull.go pulls;
 //	           carried.go is what every SegmentStart repeats of them and of producers
 //	aside      quarantine.go lists, quarantineremove.go gives up, quarantineroom.go weighs,

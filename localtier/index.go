@@ -36,6 +36,7 @@ type index struct {
 	maxHeld int                        // maxHeldFrames, less in tests
 	looks   uint64                     // counts readers' looks, for segmentIndex.used
 	taken   [settleAtOnce]settledFrame // empty between two settles
+	moved   chan struct{}              // closed when end moves (tail.go); nil: nobody waits
 }
 
 // segmentOpener is a log, live or read-only.
@@ -111,7 +112,10 @@ func (x *index) relink() {
 // setEnd says where durable rows end; mu is held.
 func (x *index) setEnd(end segment.Seq) {
 	x.end = end
-	x.settled.Store(uint64(end))
+	if before := x.settled.Swap(uint64(end)); before == 1<<63 && x.moved != nil {
+		close(x.moved)
+		x.moved = nil
+	}
 }
 
 // has says that a row which was queued is settled, and is durable: seqs of what was

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/strandline/strandline/absorb"
@@ -27,6 +28,8 @@ type shardLog struct {
 	log     *slog.Logger
 	now     func() time.Time
 	cut     func(Step) error
+	trace   func(context.Context, Traced) (context.Context, func(error)) // nil: none
+	corrupt atomic.Int64                                                 // finds of damage in local files
 
 	// Set while opening, read-only after.
 	wal   *wal.Log
@@ -120,7 +123,7 @@ func newShard(o Options, b absorb.Bucket, shard segment.Shard) *shardLog {
 	s := &shardLog{
 		chain: chain, dir: filepath.Join(o.Dir, chain.String()), cfg: o.Config,
 		catalog: o.Catalog, bucket: b, address: o.Address, steal: o.Steal,
-		log: o.Logger, now: o.Now, cut: o.Cut,
+		log: o.Logger, now: o.Now, cut: o.Cut, trace: o.Trace,
 	}
 	s.lease = lease{life: o.Config.LeaseTime, now: o.Now}
 	s.progress.changed = make(chan struct{})

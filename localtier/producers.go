@@ -49,7 +49,10 @@ func (w *Writer) AppendAs(ctx context.Context, p Producer, stream string, rows [
 	if err != nil {
 		return Result{}, err
 	}
-	return s.appendAs(ctx, p, stream, rows, ack)
+	ctx, done := s.traced(ctx, Traced{Step: TraceAppend, Stream: stream, Rows: len(rows)})
+	res, err := s.appendAs(ctx, p, stream, rows, ack)
+	done(err)
+	return res, err
 }
 
 // appendAs appends unless the sequence was taken: then it answers for who took it.

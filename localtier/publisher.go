@@ -36,7 +36,9 @@ func (s *shardLog) publishLoop(ctx context.Context) {
 		if !ok {
 			return
 		}
-		err := s.publish(ctx, seg, doubt)
+		tctx, done := s.traced(ctx, Traced{Step: TracePublish, Segment: seg.ID, Bytes: seg.Bytes, Rows: int(seg.Next - seg.Base)})
+		err := s.publish(tctx, seg, doubt)
+		done(err)
 		doubt = doubtful(err)
 		switch {
 		case err == nil:
@@ -123,7 +125,10 @@ func (s *shardLog) publish(ctx context.Context, seg wal.SealedSegment, doubt boo
 	if err != nil {
 		return err
 	}
-	if err := s.absorbMine(ctx, standing); err != nil {
+	tctx, done := s.traced(ctx, Traced{Step: TraceAbsorb, Segment: seg.ID, Position: row.AbsorbedEnd})
+	err = s.absorbMine(tctx, standing)
+	done(err)
+	if err != nil {
 		return err
 	}
 	return s.finish(ctx, seg)
@@ -151,7 +156,9 @@ func (s *shardLog) standing(ctx context.Context, seg wal.SealedSegment, at segme
 	if p := s.placed; p != nil && p.id == at && p.uuid == seg.UUID {
 		return p.standing, nil
 	}
-	standing, err := s.build(ctx, seg, at)
+	tctx, done := s.traced(ctx, Traced{Step: TracePlace, Segment: seg.ID, Position: at})
+	standing, err := s.build(tctx, seg, at)
+	done(err)
 	if err == nil {
 		s.placed = &placed{id: at, uuid: seg.UUID, standing: standing}
 		return standing, s.at(StepPlaced)
@@ -213,5 +220,6 @@ func (s *shardLog) unreadable(ctx context.Context, seg wal.SealedSegment, err er
 	if !segment.IsStructural(err) {
 		return err
 	}
+	s.corrupt.Add(1)
 	return s.halted("read a sealed segment", errors.Join(err, s.catalog.Audit(ctx, "corruption", seg.Path, err.Error())))
 }

@@ -52,18 +52,27 @@ const asideEvery = 5 * time.Second
 
 // quarantineRefusal says that more was set aside than a person should leave there.
 func (w *Writer) quarantineRefusal() error {
+	n, err := w.Quarantined()
+	if err != nil {
+		return err
+	}
+	if n <= w.opts.Config.QuarantineMax {
+		return nil
+	}
+	return &QuarantineError{Dir: filepath.Join(w.opts.Dir, quarantineDir), Bytes: n, Max: w.opts.Config.QuarantineMax}
+}
+
+// Quarantined is how many bytes lie in quarantine, as of some seconds ago at most.
+func (w *Writer) Quarantined() (int64, error) {
 	a := &w.aside
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now := w.opts.Now(); a.asked.IsZero() || now.Sub(a.asked) >= asideEvery {
 		n, err := asideBytes(w.opts.fs(), w.opts.Dir)
 		if err != nil {
-			return fmt.Errorf("weigh what is in quarantine: %w", err)
+			return 0, fmt.Errorf("weigh what is in quarantine: %w", err)
 		}
 		a.asked, a.bytes = now, n
 	}
-	if a.bytes <= w.opts.Config.QuarantineMax {
-		return nil
-	}
-	return &QuarantineError{Dir: filepath.Join(w.opts.Dir, quarantineDir), Bytes: a.bytes, Max: w.opts.Config.QuarantineMax}
+	return a.bytes, nil
 }

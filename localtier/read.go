@@ -86,7 +86,11 @@ func (s *shardLog) read(ctx context.Context, stream string, from, to segment.Seq
 	}
 	s.index.settle()
 	r := s.reader(stream, from, to)
-	return r.run(ctx, yield)
+	err := r.run(ctx, yield)
+	if segment.IsStructural(err) {
+		s.corrupt.Add(1)
+	}
+	return err
 }
 
 func (s *shardLog) reader(stream string, from, to segment.Seq) rowReader {

@@ -1,6 +1,9 @@
 package localtier
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 func (s *shardLog) status() ShardStatus {
 	segments, bytes := s.unpublished()
@@ -12,11 +15,18 @@ func (s *shardLog) status() ShardStatus {
 		Log: s.wal.Metrics(), Consumers: s.consumers(),
 	}
 	out.Hydrated, out.HydrateTotal = s.hydrated.read()
+	out.Owed, out.Corrupt = s.bucket.Owed.Len(), s.corrupt.Load()
 	p := &s.progress
 	p.mu.Lock()
 	stopped, last := p.stopped, p.lastErr
 	out.Position, out.LastErrorAt, out.LastAbsorbed = p.row.AbsorbedEnd, p.lastErrAt, p.lastAbsorbed
+	out.Row = p.row
+	if len(p.sealed) > 0 {
+		out.UnabsorbedSince = p.sealed[0].SealedAt
+	}
 	p.mu.Unlock()
+	out.Unabsorbed = uint64(max(st.DurableNext, out.Row.NextSeq) - out.Row.NextSeq)
+	out.Behind = s.behind(out.Consumers)
 	switch {
 	case errors.Is(stopped, ErrFenced):
 		out.State = StateFenced
@@ -37,4 +47,21 @@ func (s *shardLog) status() ShardStatus {
 		out.LastError = last.Error()
 	}
 	return out
+}
+
+// behind says since when the slowest consumer has had a sealed segment to read.
+func (s *shardLog) behind(consumers []ConsumerStatus) time.Time {
+	if len(consumers) == 0 {
+		return time.Time{}
+	}
+	slowest := consumers[0].Cursor
+	for _, c := range consumers {
+		slowest = min(slowest, c.Cursor)
+	}
+	for _, seg := range s.wal.Sealed() {
+		if slowest+1 < seg.Next {
+			return seg.SealedAt
+		}
+	}
+	return time.Time{}
 }

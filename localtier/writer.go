@@ -165,7 +165,10 @@ func (w *Writer) Append(ctx context.Context, stream string, rows []segment.Row, 
 	if err != nil {
 		return Result{}, err
 	}
-	return s.append(ctx, stream, rows, ack)
+	ctx, done := s.traced(ctx, Traced{Step: TraceAppend, Stream: stream, Rows: len(rows)})
+	res, err := s.append(ctx, stream, rows, ack)
+	done(err)
+	return res, err
 }
 
 // Flush seals what is open and waits until every shard's rows are absorbed.

@@ -15,7 +15,17 @@ type metrics struct {
 	indexWrites, indexFailures   atomic.Int64
 	removed, adopted, recycled   atomic.Int64
 	recoveryNanos                atomic.Int64
+	syncBuckets                  [len(syncBounds) + 1]atomic.Int64
 }
+
+// syncBounds reach from a disk with a protected write cache to one that is in trouble.
+var syncBounds = [...]time.Duration{
+	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, time.Second, 5 * time.Second,
+}
+
+// SyncBounds are the upper bounds of Metrics.SyncBuckets.
+func SyncBounds() []time.Duration { return syncBounds[:] }
 
 // Metrics is a snapshot of the log's counters since it was opened.
 type Metrics struct {
@@ -23,6 +33,7 @@ type Metrics struct {
 	Refused             int64         // appends that met ErrBackpressure
 	Syncs               int64         // fdatasync calls
 	SyncTime, SyncMax   time.Duration // their sum and the longest
+	SyncBuckets         []int64       // calls up to each of SyncBounds; the last is of longer ones
 	Segments, Seals     int64         // begun, sealed
 	Waits, WaitsFilled  int64         // for producers just released, and how many of them came in time
 	Rollbacks           int64         // writes taken back
@@ -37,6 +48,7 @@ type Metrics struct {
 	DiskBytes           int64 // durable bytes of the segments that stand
 	SegmentCount        int64
 	Recovery            time.Duration
+	Checkpoint          Offset // the last one; zero if there is none
 }
 
 func (m *metrics) appended(rows int, n int64) {
@@ -48,6 +60,11 @@ func (m *metrics) appended(rows int, n int64) {
 func (m *metrics) synced(d time.Duration) {
 	m.syncs.Add(1)
 	m.syncNanos.Add(int64(d))
+	i := 0
+	for i < len(syncBounds) && d > syncBounds[i] {
+		i++
+	}
+	m.syncBuckets[i].Add(1)
 	for {
 		old := m.syncMax.Load()
 		if int64(d) <= old || m.syncMax.CompareAndSwap(old, int64(d)) {
@@ -83,8 +100,15 @@ func (l *Log) Metrics() Metrics {
 		IndexWrites: m.indexWrites.Load(), IndexFailures: m.indexFailures.Load(),
 		Removed: m.removed.Load(), Adopted: m.adopted.Load(), Recycled: m.recycled.Load(), Recovery: time.Duration(m.recoveryNanos.Load()),
 	}
+	out.SyncBuckets = make([]int64, len(m.syncBuckets))
+	for i := range m.syncBuckets {
+		out.SyncBuckets[i] = m.syncBuckets[i].Load()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.hasCheck {
+		out.Checkpoint = l.checkpoint
+	}
 	out.Unflushed = l.unflushed
 	out.SegmentCount = int64(len(l.sealed))
 	for _, s := range l.sealed {
