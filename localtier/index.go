@@ -112,7 +112,7 @@ func (x *index) relink() {
 // setEnd says where durable rows end; mu is held.
 func (x *index) setEnd(end segment.Seq) {
 	x.end = end
-	if before := x.settled.Swap(uint64(end)); before == 1<<63 && x.moved != nil {
+	if before := x.settled.Swap(uint64(end)); before != uint64(end) && x.moved != nil {
 		close(x.moved)
 		x.moved = nil
 	}
