@@ -193,7 +193,7 @@ func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
 		return err
 	}
 	r.proving.on(&r.backend, log, r.flags.config.DryRun)
-	r.backend.cache.log = log
+	r.backend.cache.log, r.backend.patient = log, !r.once
 	open := func(ctx context.Context) (*tier, error) { return r.backend.open(ctx, modeWrite) }
 	if !r.once {
 		open = whenFounded(open, log)

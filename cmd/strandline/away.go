@@ -5,60 +5,244 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net/url"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/strandline/strandline/check"
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/miniostore"
+	"github.com/strandline/strandline/objstore/s3store"
 )
 
-// awayPatience is how long a cold read waits for a bucket that others stand beside. One
+// awayPatience is how long a start waits for a bucket that others stand beside. One
 // that answers at all does so in milliseconds.
 const awayPatience = 10 * time.Second
 
+// awayEvery is how often a bucket that was away at the start is looked for: each look of
+// a call that needs it costs that call a while.
+const awayEvery = 5 * time.Second
+
 var errAway = fmt.Errorf("no answer within %v", awayPatience)
 
-// away stands for a bucket of a set that did not answer when a cold read began: the others
-// may have all the rows (03 §10). A row that only it has is then unavailable, not lost.
+// away is a bucket of a set that did not answer when the process began. The others may
+// have all the rows (03 §10), and a slot's copy in it is owed as it is to one that goes away
+// later. Its calls are unavailable until it answers and its stamp is right: a row that only
+// it has is unavailable, not lost.
 type away struct {
-	objstore.Driver // nil: cold reads only get
-	name            string
-	err             error
+	objstore.Driver // made without a request
+	// hold says whether it is this deployment's bucket, and fit, and what it can do.
+	hold func(ctx context.Context, d objstore.Driver) (objstore.Capabilities, error)
+	// met is told what it can do before it is used.
+	met func(objstore.Capabilities)
+	log *slog.Logger // nil: nothing is said
+
+	here atomic.Bool
+	mu   sync.Mutex // next, err
+	next time.Time
+	err  error
 }
 
-func (a away) Name() string                        { return a.name }
-func (a away) Capabilities() objstore.Capabilities { return objstore.Capabilities{} }
-func (a away) Close() error                        { return nil }
-
-func (a away) Get(context.Context, string, objstore.Range, string) (io.ReadCloser, objstore.Info, error) {
-	return nil, objstore.Info{}, a.err
+// reach is nil once the bucket was met.
+func (a *away) reach(ctx context.Context) error {
+	if a.here.Load() {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.here.Load() {
+		return nil
+	}
+	if time.Now().Before(a.next) {
+		return a.err
+	}
+	bound, cancel := context.WithTimeout(ctx, awayPatience)
+	defer cancel()
+	can, err := a.hold(bound, a.Driver)
+	switch {
+	case err == nil:
+		a.met(can)
+		a.here.Store(true)
+		a.say(slog.LevelInfo, "a bucket that was away at the start is here: it is used from now on", nil)
+	case ctx.Err() != nil: // of this caller: says nothing about the bucket
+	default:
+		if !errors.Is(err, objstore.ErrUnavailable) && !told(a.err, err) {
+			a.say(slog.LevelError, "a bucket that was away at the start is not fit to be used", err)
+		}
+		a.err, a.next = err, time.Now().Add(awayEvery)
+	}
+	return err
 }
+
+func told(before, now error) bool { return before != nil && before.Error() == now.Error() }
+
+func (a *away) say(level slog.Level, text string, err error) {
+	if a.log == nil {
+		return
+	}
+	args := []any{"store", a.Name()}
+	if err != nil {
+		args = append(args, "error", err)
+	}
+	a.log.Log(context.Background(), level, text, args...)
+}
+
+func (a *away) Put(ctx context.Context, key string, body io.ReadSeeker, size int64, opts objstore.PutOptions) (objstore.Info, error) {
+	if err := a.reach(ctx); err != nil {
+		return objstore.Info{}, err
+	}
+	return a.Driver.Put(ctx, key, body, size, opts)
+}
+
+func (a *away) Get(ctx context.Context, key string, r objstore.Range, ifMatch string) (io.ReadCloser, objstore.Info, error) {
+	if err := a.reach(ctx); err != nil {
+		return nil, objstore.Info{}, err
+	}
+	return a.Driver.Get(ctx, key, r, ifMatch)
+}
+
+func (a *away) Head(ctx context.Context, key string) (objstore.Info, error) {
+	if err := a.reach(ctx); err != nil {
+		return objstore.Info{}, err
+	}
+	return a.Driver.Head(ctx, key)
+}
+
+func (a *away) List(ctx context.Context, prefix, startAfter, token string, limit int) (objstore.Page, error) {
+	if err := a.reach(ctx); err != nil {
+		return objstore.Page{}, err
+	}
+	return a.Driver.List(ctx, prefix, startAfter, token, limit)
+}
+
+func (a *away) Delete(ctx context.Context, keys []string) ([]objstore.DeleteResult, error) {
+	if err := a.reach(ctx); err != nil {
+		return nil, err
+	}
+	return a.Driver.Delete(ctx, keys)
+}
+
+func (a *away) CreateUpload(ctx context.Context, key string, meta map[string]string) (string, error) {
+	if err := a.reach(ctx); err != nil {
+		return "", err
+	}
+	return a.Driver.CreateUpload(ctx, key, meta)
+}
+
+func (a *away) ListUploads(ctx context.Context, prefix string) ([]objstore.Upload, error) {
+	if err := a.reach(ctx); err != nil {
+		return nil, err
+	}
+	return a.Driver.ListUploads(ctx, prefix)
+}
+
+func (a *away) Abort(ctx context.Context, key, id string) error {
+	if err := a.reach(ctx); err != nil {
+		return err
+	}
+	return a.Driver.Abort(ctx, key, id)
+}
+
+// Parts belong to an upload that CreateUpload made, so the bucket was met by then. An id of
+// an earlier process is completed or continued by nobody.
 
 func isAway(s *objstore.Store) bool {
-	_, is := s.Driver().(away)
-	return is
+	a, is := s.Driver().(*away)
+	return is && !a.here.Load()
 }
 
-// openOrAway is openDriver for one of several buckets that a cold read may use.
-func openOrAway(ctx context.Context, t *tier, raw string) (objstore.Driver, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// opener opens the i-th bucket of a class. A standing deployment's may be away, but for the
+// only one of a class, and for whoever writes the one that decides, the first (03 §2).
+func (b *backendFlags) opener(t *tier, spec classSpec, m mode) func(ctx context.Context, i int) (objstore.Driver, error) {
+	return func(ctx context.Context, i int) (driver objstore.Driver, err error) {
+		raw := spec.urls[i]
+		mayBeAway := len(spec.urls) > 1 && (m == modeCold || m == modeWrite && b.patient && i > 0)
+		err = b.waiting("the store "+objstore.Shown(raw)+" to answer", func() (err error) {
+			if mayBeAway {
+				driver, err = b.openOrAway(ctx, t, spec.class, raw)
+			} else {
+				driver, err = openDriver(ctx, raw, m)
+			}
+			return err
+		})
+		return driver, err
+	}
+}
+
+// openOrAway is openDriver for one of several buckets of a class, the others of which will
+// do for a while.
+func (b *backendFlags) openOrAway(ctx context.Context, t *tier, class, raw string) (objstore.Driver, error) {
+	opening, cancel := context.WithCancelCause(ctx)
 	// Not before: a driver may renew its credentials under the context it was opened with.
 	t.closers = append(t.closers, func() error { cancel(nil); return nil })
 	patience := time.AfterFunc(awayPatience, func() { cancel(errAway) })
 	defer patience.Stop()
-	driver, err := openDriver(ctx, raw, modeCold)
-	if errors.Is(err, objstore.ErrUnavailable) {
-		return away{name: objstore.Shown(raw), err: err}, nil
+	driver, err := openDriver(opening, raw, modeCold)
+	if !errors.Is(err, objstore.ErrUnavailable) || ctx.Err() != nil {
+		return driver, err
 	}
-	return driver, err
+	dialled, derr := dial(ctx, raw)
+	if derr != nil {
+		return nil, errors.Join(err, derr)
+	}
+	a := &away{Driver: dialled, log: b.cache.log, err: err, next: time.Now().Add(awayEvery), hold: func(ctx context.Context, d objstore.Driver) (objstore.Capabilities, error) {
+		return b.held(ctx, t, class, d)
+	}}
+	a.say(slog.LevelWarn, "a bucket of the set is away: going on with the others, and copies are owed to it until it answers", err)
+	return a, nil
 }
 
-// answering are the buckets that answered. A class without one is an error.
+// held is what a start asks of a bucket: is it this deployment's, and fit?
+func (b *backendFlags) held(ctx context.Context, t *tier, class string, d objstore.Driver) (objstore.Capabilities, error) {
+	store, err := objstore.New(d, objstore.Config{Attempts: 1})
+	if err != nil {
+		return objstore.Capabilities{}, err
+	}
+	classes := objstore.Classes{class: {store}}
+	if err := check.Verify(ctx, t.catalog, classes); err != nil {
+		return objstore.Capabilities{}, err
+	}
+	if b.prove != nil {
+		err = b.prove(ctx, classes)
+	}
+	return store.Capabilities(), err
+}
+
+// dial makes the driver of a bucket that does not answer.
+func dial(ctx context.Context, raw string) (objstore.Driver, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, usage("--store: %q is no URL", objstore.Shown(raw))
+	}
+	switch u.Scheme {
+	case "minio":
+		cfg, err := miniostore.ParseURL(raw)
+		if err != nil {
+			return nil, usage("--store: %w", err)
+		}
+		return miniostore.Dial(ctx, cfg)
+	case "s3":
+		cfg, err := s3store.ParseURL(raw)
+		if err != nil {
+			return nil, usage("--store: %w", err)
+		}
+		return s3store.Dial(ctx, cfg)
+	default: // a directory is there, or it is not
+		return nil, errAway
+	}
+}
+
+// answering are the buckets that answered. A class without one is an error, and so is one
+// whose first bucket is away where that decides.
 func answering(classes objstore.Classes) (objstore.Classes, error) {
 	out := objstore.Classes{}
 	for class, set := range classes {
 		var errs []error
 		for _, s := range set {
-			if a, is := s.Driver().(away); is {
-				errs = append(errs, a.err)
+			if isAway(s) {
+				errs = append(errs, s.Driver().(*away).err)
 				continue
 			}
 			out[class] = append(out[class], s)

@@ -30,6 +30,9 @@ type backendFlags struct {
 	// prove is asked about the stores before anything is written to them; nil: not asked.
 	prove func(ctx context.Context, classes objstore.Classes) error
 	cache throughCache
+	// patient is for a service that writes: of a class with several buckets all but the
+	// first may be away.
+	patient bool
 }
 
 func (b *backendFlags) register(f *pflag.FlagSet) {
@@ -90,7 +93,7 @@ func (b *backendFlags) open(ctx context.Context, m mode) (_ *tier, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.openCatalog(ctx, t, m); err != nil {
+	if err := b.waiting("the catalog "+shownCatalog(b.catalog)+": it does not answer, or another process holds its lock", func() error { return b.openCatalog(ctx, t, m) }); err != nil {
 		return nil, err
 	}
 	stores, err := storeMode(ctx, t, m)
@@ -98,11 +101,12 @@ func (b *backendFlags) open(ctx context.Context, m mode) (_ *tier, err error) {
 		return nil, err
 	}
 	for _, spec := range specs {
-		if err := openClass(ctx, t, spec, stores); err != nil {
+		open := b.opener(t, spec, stores)
+		if err := openClass(ctx, t, spec, open); err != nil {
 			return nil, err
 		}
 	}
-	if err := b.stamped(ctx, t, m); err != nil {
+	if err := b.waiting("the stamps of the buckets, and the proofs of what they can do", func() error { return b.stamped(ctx, t, m) }); err != nil {
 		return t, err
 	}
 	t.reads = t.classes
@@ -111,28 +115,28 @@ func (b *backendFlags) open(ctx context.Context, m mode) (_ *tier, err error) {
 
 // stamped proves the stores and holds their stamps against the catalog, or sets them.
 func (b *backendFlags) stamped(ctx context.Context, t *tier, m mode) error {
-	if m == modeCreate {
-		if err := b.proven(ctx, t); err != nil {
-			return err
-		}
-		_, err := check.Ensure(ctx, t.catalog, t.classes)
-		return err
-	}
 	classes, err := answering(t.classes)
-	if err == nil {
-		err = check.Verify(ctx, t.catalog, classes)
-	}
 	if err != nil {
 		return err
 	}
-	return b.proven(ctx, t)
+	if m == modeCreate {
+		if err := b.proven(ctx, classes); err != nil {
+			return err
+		}
+		_, err := check.Ensure(ctx, t.catalog, classes)
+		return err
+	}
+	if err := check.Verify(ctx, t.catalog, classes); err != nil {
+		return err
+	}
+	return b.proven(ctx, classes)
 }
 
-func (b *backendFlags) proven(ctx context.Context, t *tier) error {
+func (b *backendFlags) proven(ctx context.Context, classes objstore.Classes) error {
 	if b.prove == nil {
 		return nil
 	}
-	return b.prove(ctx, t.classes)
+	return b.prove(ctx, classes)
 }
 
 // storeMode is m, but that a deployment with an epoch has its buckets: one that is missing
@@ -248,21 +252,18 @@ func parseClasses(flags []string) ([]classSpec, error) {
 	return specs, nil
 }
 
-func openClass(ctx context.Context, t *tier, spec classSpec, m mode) error {
-	for _, raw := range spec.urls {
-		var driver objstore.Driver
-		var err error
-		if m == modeCold && len(spec.urls) > 1 {
-			driver, err = openOrAway(ctx, t, raw)
-		} else {
-			driver, err = openDriver(ctx, raw, m)
-		}
+func openClass(ctx context.Context, t *tier, spec classSpec, open func(ctx context.Context, i int) (objstore.Driver, error)) error {
+	for i := range spec.urls {
+		driver, err := open(ctx, i)
 		if err != nil {
 			return err
 		}
 		store, err := objstore.New(driver, storeConfig(driver))
 		if err != nil {
 			return errors.Join(err, driver.Close())
+		}
+		if a, is := driver.(*away); is {
+			a.met = store.Narrow
 		}
 		t.closers = append(t.closers, store.Close)
 		// A copy in the bucket itself is none, and nothing would ever say so.
@@ -276,7 +277,7 @@ func openClass(ctx context.Context, t *tier, spec classSpec, m mode) error {
 
 // storeConfig: one that is known to be away is not asked again and again.
 func storeConfig(d objstore.Driver) objstore.Config {
-	if _, is := d.(away); is {
+	if _, is := d.(*away); is {
 		return objstore.Config{Attempts: 1}
 	}
 	return objstore.Config{}

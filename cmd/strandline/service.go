@@ -91,7 +91,11 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 
 // begin opens the writer of an epoch and puts its routes in place.
 func (s *service) begin(ctx context.Context, top catalog.Topology, address string) error {
-	w, err := s.open(ctx, top, address)
+	var w *localtier.Writer
+	err := waiting(s.log, "the recovery of the local log, and the chains' leases", func() (err error) {
+		w, err = s.open(ctx, top, address)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -187,6 +191,10 @@ func (s *service) nextOpen(ctx context.Context, least segment.Epoch) (catalog.To
 // foundEpoch returns the newest epoch, founding the first one. Its shard count is a
 // constant: a number that disagrees is refused. 0: as it is, or the default.
 func foundEpoch(ctx context.Context, t *tier, shards uint32) (catalog.Topology, error) {
+	here, err := answering(t.classes) // one that is away has its records, or is not used
+	if err != nil {
+		return catalog.Topology{}, err
+	}
 	tops, err := t.catalog.Topologies(ctx)
 	if err != nil {
 		return catalog.Topology{}, err
@@ -196,13 +204,13 @@ func foundEpoch(ctx context.Context, t *tier, shards uint32) (catalog.Topology, 
 		if shards != 0 && shards != top.Shards {
 			return top, usage("--shards %d: this deployment has %d shards; change that with strandline topology set", shards, top.Shards)
 		}
-		return check.EnsureEpoch(ctx, t.catalog, t.classes, top)
+		return check.EnsureEpoch(ctx, t.catalog, here, top)
 	}
 	top := firstTopology(t)
 	if shards != 0 {
 		top.Shards = shards
 	}
-	return check.EnsureEpoch(ctx, t.catalog, t.classes, top)
+	return check.EnsureEpoch(ctx, t.catalog, here, top)
 }
 
 // firstTopology is what a deployment begins with if nobody says otherwise.

@@ -59,7 +59,7 @@ func (a *app) up(ctx context.Context, u *upFlags) (err error) {
 		return err
 	}
 	u.proving.on(&u.owner.backend, log, false)
-	u.owner.backend.cache.log = log
+	u.owner.backend.cache.log, u.owner.backend.patient = log, true
 	t, err := u.owner.backend.open(ctx, modeCreate)
 	if err != nil {
 		return err

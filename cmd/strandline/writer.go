@@ -129,7 +129,7 @@ func (a *app) writer(ctx context.Context, w *writerFlags) (err error) {
 		return err
 	}
 	w.proving.on(&w.owner.backend, log, false)
-	w.owner.backend.cache.log = log
+	w.owner.backend.cache.log, w.owner.backend.patient = log, true
 	t, err := w.owner.backend.open(ctx, modeCreate)
 	if err != nil {
 		return err

@@ -41,6 +41,10 @@ func Open(ctx context.Context, cfg Config) (*Driver, error) {
 	return d, nil
 }
 
+// Dial makes the driver without a request to the store, for one that may be away: what is
+// wrong with it shows with the first call, and is ErrUnavailable while it does not answer.
+func Dial(ctx context.Context, cfg Config) (*Driver, error) { return dial(ctx, cfg) }
+
 // dial makes the driver without a request to the store. Credentials are fetched: without
 // any, minio-go would go on as nobody.
 func dial(ctx context.Context, cfg Config) (*Driver, error) {
