@@ -27,6 +27,9 @@ func TestDoctorsKeys(t *testing.T) {
 	if n, err := check.Census(t.Context(), x.Classes); err != nil || n["doctor"] != (check.Count{Objects: 1, Bytes: 1}) {
 		t.Errorf("%+v %v", n, err)
 	}
+	if r, err := check.Fsck(t.Context(), x.Catalog, x.Classes, check.Config{Settled: true}); err != nil || len(r.Owed) != 0 || r.Verdict != check.Clean {
+		t.Fatalf("no duty owes it: %+v, %v", r, err)
+	}
 	x.Clock.Advance(time.Hour)
 	garbage(t, must(t, x), check.Pending, key)
 	if _, err := doctor.Quick(t.Context(), x.Store.Driver(), doctor.Options{Prefix: segment.DoctorPrefix}); err != nil {

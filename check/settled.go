@@ -5,12 +5,17 @@ import (
 	"fmt"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
 )
 
-// heldByDesign says of a slot that no ref names that it stands for good reason although
-// nothing is owed: a durable consumer has not passed it, or nothing settles there and the
-// watermark has not given it up.
+// heldByDesign says of an object that no ref names that it stands for good reason although
+// nothing is owed: of a slot, that a durable consumer has not passed it, or that nothing
+// settles there and the watermark has not given it up; of a doctor's throw-away key, that
+// it may be at work: no duty owes that, and an hour later it is garbage by itself.
 func heldByDesign(s standing, settles bool) bool {
+	if s.key.Kind == segment.KeyDoctor {
+		return true
+	}
 	c := s.chain
 	if c == nil || s.key.ID < c.Rewritten || s.key.ID >= c.AbsorbedEnd {
 		return false

@@ -132,7 +132,8 @@ func (t *tx) orphanGrace() time.Duration {
 	return t.settings.OrphanGrace.Deleting(t.now, catalog.DefaultOrphanGrace)
 }
 
-// RegisterAuditor renews one lease, forgets those that ran out, and counts.
+// RegisterAuditor renews one lease, forgets those that ran out, of duties too (a holder
+// that was killed gives none back), and counts.
 func (c *Catalog) RegisterAuditor(ctx context.Context, id string, lease time.Duration) (live int, err error) {
 	if id == "" || lease <= 0 {
 		return 0, catalog.Invalid("RegisterAuditor", "id %q, lease %v", id, lease)
@@ -148,6 +149,7 @@ func (c *Catalog) RegisterAuditor(ctx context.Context, id string, lease time.Dur
 		for _, k := range over {
 			t.auditor.del(k)
 		}
+		t.dropLeases()
 		live = t.auditor.n
 		return nil
 	})

@@ -43,3 +43,16 @@ func (c *Catalog) ReleaseDuty(ctx context.Context, h catalog.Holder) error {
 		return nil
 	})
 }
+
+// dropLeases forgets the leases of duties that are over.
+func (t *tx) dropLeases() {
+	var over []markerKey
+	for k, l := range t.lease.all() {
+		if !t.now.Before(l.end) {
+			over = append(over, k)
+		}
+	}
+	for _, k := range over {
+		t.lease.del(k)
+	}
+}

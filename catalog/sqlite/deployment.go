@@ -143,7 +143,8 @@ func (d *DB) setMargin(ctx context.Context, name string, v, least time.Duration,
 	return out, nil
 }
 
-// RegisterAuditor renews one lease, forgets those that ran out, and counts.
+// RegisterAuditor renews one lease, forgets those that ran out, of duties too (a holder
+// that was killed gives none back), and counts.
 func (d *DB) RegisterAuditor(ctx context.Context, id string, lease time.Duration) (live int, err error) {
 	if id == "" || lease <= 0 {
 		return 0, catalog.Invalid("RegisterAuditor", "id %q, lease %v", id, lease)
@@ -151,8 +152,9 @@ func (d *DB) RegisterAuditor(ctx context.Context, id string, lease time.Duration
 	err = d.write(ctx, "RegisterAuditor", func(t *tx) error {
 		e1 := t.exec("INSERT INTO auditor VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET lease_end = excluded.lease_end", id, nanos(t.now.Add(lease)))
 		e2 := t.exec("DELETE FROM auditor WHERE lease_end <= ?", nanos(t.now))
-		_, e3 := t.one("SELECT COUNT(*) FROM auditor", nil, &live)
-		return errors.Join(e1, e2, e3)
+		e3 := t.exec("DELETE FROM lease WHERE lease_end <= ?", nanos(t.now))
+		_, e4 := t.one("SELECT COUNT(*) FROM auditor", nil, &live)
+		return errors.Join(e1, e2, e3, e4)
 	})
 	return live, err
 }
