@@ -1,0 +1,98 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// health is a service with a unary call and a stream that does not end by itself.
+type health struct {
+	grpc_health_v1.UnimplementedHealthServer
+	ended chan error
+}
+
+func (h *health) Check(ctx context.Context, _ *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+	if Caller(ctx) != "one" {
+		return nil, status.Error(codes.Internal, "nobody called")
+	}
+	return &grpc_health_v1.HealthCheckResponse{}, nil
+}
+
+func (h *health) Watch(_ *grpc_health_v1.HealthCheckRequest, s grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
+	if err := s.Send(&grpc_health_v1.HealthCheckResponse{}); err != nil {
+		return err
+	}
+	<-s.Context().Done()
+	h.ended <- context.Cause(s.Context())
+	return status.Error(codes.Unauthenticated, "over")
+}
+
+func TestGRPC(t *testing.T) {
+	token, one := entryOf(t, "one", "append")
+	reader, two := entryOf(t, "two", "read")
+	r := open(t, one.Line(), two.Line())
+	h := &health{ended: make(chan error, 1)}
+	server := grpc.NewServer(grpc.UnaryInterceptor(r.UnaryInterceptor(Append)), grpc.StreamInterceptor(r.StreamInterceptor(Append)))
+	grpc_health_v1.RegisterHealthServer(server, h)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	defer func() {
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	client := grpc_health_v1.NewHealthClient(conn)
+	as := func(tokens ...string) context.Context {
+		ctx := t.Context()
+		for _, token := range tokens {
+			ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
+		}
+		return ctx
+	}
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		want codes.Code
+	}{
+		"none": {as(), codes.Unauthenticated}, "unknown": {as(NewToken()), codes.Unauthenticated}, "two": {as(token, token), codes.Unauthenticated},
+		"no scope": {as(reader), codes.PermissionDenied}, "right": {as(token), codes.OK},
+	} {
+		_, err := client.Check(c.ctx, &grpc_health_v1.HealthCheckRequest{})
+		if status.Code(err) != c.want {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		stream, err := client.Watch(c.ctx, &grpc_health_v1.HealthCheckRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stream.Recv(); status.Code(err) != c.want {
+			t.Errorf("stream, %s: %v, want %v", name, err, c.want)
+		}
+	}
+	r.write(t, two.Line())
+	if cause := <-h.ended; !errors.Is(cause, ErrRevoked) {
+		t.Errorf("the stream ended with %v", cause)
+	}
+	if log := r.log.String(); strings.Contains(log, token) || strings.Contains(log, reader) || !strings.Contains(log, "/grpc.health.v1.Health/Check") {
+		t.Errorf("the log:\n%s", log)
+	}
+}
