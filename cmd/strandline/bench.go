@@ -24,7 +24,7 @@ func (a *app) benchCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.benchStoreCommand(), a.benchAuditorCommand())
+	cmd.AddCommand(a.benchStoreCommand(), a.benchAuditorCommand(), a.benchCatalogCommand())
 	return cmd
 }
 

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/strandline/strandline/internal/catalogbench"
+)
+
+// TestBenchCatalog: SQLite as a table and as JSON; nothing is left, and it says how to
+// measure PostgreSQL.
+func TestBenchCatalog(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"bench", "catalog", "--quick", "--refs", "10000", "--dir", dir}
+	cli(t, "", args...).want(t, exitOK, "AbsorbSlot 1,000", "10,000 refs", "RenewChain x16", "a bare insert", "PostgreSQL was not measured: give --catalog")
+	r := cli(t, "", append(args, "--json")...)
+	r.want(t, exitOK)
+	var got catalogbench.Report
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || len(got.Databases) != 1 || len(got.Expected) == 0 || len(got.Notes) != 1 {
+		t.Errorf("%v: %s", err, r.out)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+		t.Errorf("files are left: %v %v", files, err)
+	}
+}
+
+func TestBenchCatalogRefuses(t *testing.T) {
+	cli(t, "", "bench", "catalog", "--refs", "20000,10000", "--rounds", "-1").want(t, exitUsage, "ascending", "rounds")
+	cli(t, "", "bench", "catalog", "--only", "mysql").want(t, exitUsage, "give sqlite or postgres")
+	cli(t, "", "bench", "catalog", "--only", "postgres").want(t, exitUsage, "give the URL of a PostgreSQL database")
+	r := cli(t, "", "bench", "catalog", "--catalog", "mysql://me:hush-hush@h/db")
+	r.want(t, exitUsage, "give postgres://")
+	if strings.Contains(r.out+r.err, "hush-hush") {
+		t.Error("the password is shown")
+	}
+}
