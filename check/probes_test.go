@@ -20,15 +20,21 @@ func TestDoctorsKeys(t *testing.T) {
 	x := tierOn(t, memstore.Options{MayReadDeleted: func(string) bool { return true }}, nil)
 	key := segment.DoctorPrefix + "0198/create-once-1/key"
 	x.Put(key, []byte("x"))
-	r := must(t, x)
-	if garbage(t, r, ""); r.Waiting != 1 {
-		t.Fatalf("young: %+v", *r)
+	young := must(t, x)
+	if garbage(t, young, ""); young.Waiting != 1 {
+		t.Fatalf("young: %+v", *young)
 	}
 	if n, err := check.Census(t.Context(), x.Classes); err != nil || n["doctor"] != (check.Count{Objects: 1, Bytes: 1}) {
 		t.Errorf("%+v %v", n, err)
 	}
-	if r, err := check.Fsck(t.Context(), x.Catalog, x.Classes, check.Config{Settled: true}); err != nil || len(r.Owed) != 0 || r.Verdict != check.Clean {
-		t.Fatalf("no duty owes it: %+v, %v", r, err)
+	r, err := check.Fsck(t.Context(), x.Catalog, x.Classes, check.Config{Settled: true})
+	if err != nil || len(r.Owed) == 0 { // the tier's slots: the look was one
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, o := range r.Owed {
+		if o.ID == key {
+			t.Errorf("no duty owes a doctor's key: %+v", o)
+		}
 	}
 	x.Clock.Advance(time.Hour)
 	garbage(t, must(t, x), check.Pending, key)
