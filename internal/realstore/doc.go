@@ -10,5 +10,8 @@
 // ended by their process id, and on Linux the kernel ends them if the test process is
 // killed.
 //
+// Build alone is for other pinned programs: linters, and an OpenTelemetry Collector and
+// telemetrygen as senders of logs.
+//
 // The servers' data is worth nothing; versitygw does not even sync it to disk.
 package realstore

@@ -20,6 +20,8 @@ import (
 var tools = map[string]struct{ module, pkg string }{
 	"minio":         {"minio", "github.com/minio/minio"},
 	"versitygw":     {"versitygw", "github.com/versity/versitygw/cmd/versitygw"},
+	"collector":     {"otelcol", "github.com/strandline/strandline/tools/otelcol/collector"},
+	"telemetrygen":  {"otelcol", "github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen"},
 	"golangci-lint": {"lint", "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
 	"gofumpt":       {"lint", "mvdan.cc/gofumpt"},
 	"staticcheck":   {"lint", "honnef.co/go/tools/cmd/staticcheck"},
@@ -60,11 +62,16 @@ func Build(ctx context.Context, name string) (string, error) {
 	return binary, dropOlder(cache, name, binary)
 }
 
-// pins is the hash of what decides a tool's build.
+// pins is the hash of what decides a tool's build: its module, and what a module has of
+// its own code.
 func pins(module string) (string, error) {
 	sum := sha256.New()
-	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(filepath.Join(module, name))
+	own, err := filepath.Glob(filepath.Join(module, "*", "*.go")) // sorted
+	if err != nil {
+		return "", err
+	}
+	for _, path := range append([]string{filepath.Join(module, "go.mod"), filepath.Join(module, "go.sum")}, own...) {
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return "", fmt.Errorf("reading the pins of a tool: %w", err)
 		}

@@ -15,7 +15,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: toolbin minio|versitygw|golangci-lint|gofumpt|staticcheck")
+		fmt.Fprintln(os.Stderr, "usage: toolbin minio|versitygw|collector|telemetrygen|golangci-lint|gofumpt|staticcheck")
 		os.Exit(2)
 	}
 	path, err := realstore.Build(ctx, os.Args[1])
