@@ -27,7 +27,7 @@ type Settler interface {
 	Explain(ctx context.Context, m catalog.Marker) (string, error)
 }
 
-// Deps are what an auditor works with; none has a default but Budget and Wait.
+// Deps are what an auditor works with; none has a default but Budget, Around and Wait.
 type Deps struct {
 	ID      string // of this process, in leases; never that of another
 	Catalog catalog.Catalog
@@ -37,6 +37,9 @@ type Deps struct {
 	// Budget is the one that Settler spends from; nil: no bound.
 	Budget *Budget
 	Clock  func() time.Time // the process's, with its monotonic reading (time.Now)
+	// Around runs a duty's pass by run, once: for those who time and trace it. It gives
+	// back what run gave. nil: run alone.
+	Around func(ctx context.Context, duty string, run func(context.Context) (worked int, err error)) (int, error)
 	// Wait returns when d has passed by Clock, or early, with its error, when ctx
 	// ends. Default: a timer.
 	Wait func(ctx context.Context, d time.Duration) error
@@ -113,7 +116,7 @@ func New(d Deps, cfg Config) (*Auditor, error) {
 
 // Summary is what was done so far.
 func (a *Auditor) Summary() Summary {
-	s := a.ledger.snapshot()
+	s := a.ledger.snapshot(a.Clock(), 2*a.cfg.BackoffMax)
 	s.DryRun = a.del.Lines()
 	s.Budget = a.Budget.summary()
 	return s
@@ -122,11 +125,13 @@ func (a *Auditor) Summary() Summary {
 // register renews the auditor's lease, by which budgets are shared. Safety does not
 // rest on it.
 func (a *Auditor) register(ctx context.Context) error {
-	var err error
+	register := func(ctx context.Context) (int, error) { return a.Catalog.RegisterAuditor(ctx, a.ID, a.cfg.Lease) }
 	if a.Budget != nil {
-		_, err = a.Budget.Register(ctx)
-	} else {
-		_, err = a.Catalog.RegisterAuditor(ctx, a.ID, a.cfg.Lease)
+		register = a.Budget.Register
+	}
+	live, err := register(ctx)
+	if err == nil {
+		a.ledger.auditors(live)
 	}
 	return err
 }

@@ -268,7 +268,7 @@ func TestRolledBackCatalogStopsTheReap(t *testing.T) {
 	for range 4 {
 		x.Clock.Advance(audittest.ReadGrace)
 		sum, err := x.Auditor("a", auditor.Config{}).Once(x.Ctx(), auditor.OnceOptions{})
-		if !errors.Is(err, catalog.ErrRolledBack) || sum.Duties[string(catalog.DutyReapCheck)].Kept["rolled back"] == 0 {
+		if !errors.Is(err, catalog.ErrRolledBack) || sum.Duties[string(catalog.DutyReapCheck)].Kept["rolled back"] == 0 || !slices.Contains(sum.Holds, auditor.HoldRolledBack) {
 			t.Fatalf("%v, %+v", err, sum.Duties[string(catalog.DutyReapCheck)])
 		}
 	}

@@ -42,7 +42,7 @@
 //	stamps.go    may deletes go on: whose the buckets are
 //	alarm.go     lost objects
 //	budget.go    the share of one auditor
-//	summary.go   what was done and what was kept
+//	summary.go   what was done and what was kept; watched.go: why deletes are held, known garbage
 //
 // What this package does not do: decide anything about an object.
 package auditor

@@ -61,10 +61,14 @@ func (a *Auditor) trimOne(ctx context.Context, m catalog.Marker) error {
 	if !r.StoreTime.IsZero() {
 		err = errors.Join(err, a.guard.observeStore(ctx, r.StoreTime, r.Before, r.After))
 	}
+	if errors.Is(err, catalog.ErrRolledBack) {
+		a.ledger.holdFor(HoldRolledBack, true, a.Clock())
+	}
 	if err != nil {
 		return err
 	}
 	a.ledger.outcome(name, string(r.Outcome), r.Outcome == reap.TrimWaits)
+	a.condemnedSlots(ctx, m, &r)
 	return nil
 }
 
@@ -74,7 +78,7 @@ func (a *Auditor) runReap(ctx context.Context) (int, error) {
 	if err != nil || len(markers) == 0 {
 		return 0, err
 	}
-	if err := a.guard.rolledBack(ctx); err != nil {
+	if err := a.headsRead(ctx); err != nil {
 		return 0, a.refuse(ctx, markers, err)
 	}
 	done := 0
@@ -83,6 +87,7 @@ func (a *Auditor) runReap(ctx context.Context) (int, error) {
 			kept := r.Outcome != reap.Reaped && r.Outcome != reap.GoneBefore && r.Outcome != reap.GoneAlone
 			a.ledger.outcome(string(catalog.DutyReapCheck), string(r.Outcome), kept)
 		}
+		a.reaped(&r)
 		if r.Outcome == reap.Reaped {
 			a.ledger.note(string(catalog.DutyReapCheck), func(d *DutySummary) { d.Bytes += r.Tally.DeadBytes })
 		}
@@ -117,7 +122,7 @@ func (a *Auditor) runOrphan(ctx context.Context) (int, error) {
 	if err != nil || len(markers) == 0 {
 		return 0, err
 	}
-	if err := a.guard.rolledBack(ctx); err != nil {
+	if err := a.headsRead(ctx); err != nil {
 		return 0, a.refuse(ctx, markers, err)
 	}
 	return a.each(ctx, markers, a.judgeOne), nil

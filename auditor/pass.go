@@ -31,7 +31,11 @@ func (a *Auditor) pass(ctx context.Context, d duty) (int, error) {
 		}
 	}
 	start, before := a.Clock(), requests(a.Classes)
-	worked, err := d.run(ctx)
+	run := d.run
+	if a.Around != nil {
+		run = func(ctx context.Context) (int, error) { return a.Around(ctx, name, d.run) }
+	}
+	worked, err := run(ctx)
 	took, after := a.Clock().Sub(start), requests(a.Classes)
 	if err != nil {
 		a.fail(d.name, "", err)
@@ -67,6 +71,9 @@ func (a *Auditor) mayDelete(ctx context.Context, d catalog.Duty) (bool, error) {
 	why, err := a.guard.allow(ctx)
 	if err == nil {
 		err = a.guard.belongs(ctx)
+	}
+	if ctx.Err() == nil {
+		a.noteHold(why, err)
 	}
 	if err != nil {
 		a.fail(d, "", err)

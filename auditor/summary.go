@@ -28,6 +28,8 @@ type DutySummary struct {
 	LastError   string           `json:"last_error,omitempty"`
 	OldestDebt  time.Time        `json:"oldest_debt"`             // due time of its oldest marker; zero: none stands
 	DebtAge     float64          `json:"oldest_debt_age_seconds"` // how long that has been due, by the database's clock
+	Standing    int64            `json:"markers_standing"`        // of this duty, as last read
+	Due         int64            `json:"markers_due"`             // of them
 }
 
 // Summary is what an auditor did so far.
@@ -35,19 +37,33 @@ type Summary struct {
 	Duties map[string]DutySummary `json:"duties"`
 	Rounds int                    `json:"rounds"`
 	Held   string                 `json:"held,omitempty"` // why deletes are stopped
-	DryRun []orphan.Line          `json:"dry_run,omitempty"`
-	Budget *BudgetSummary         `json:"budget,omitempty"`
+	// Holds are all reasons why deletes are held, of those that Holds lists.
+	Holds    []string         `json:"holds,omitempty"`
+	Auditors int              `json:"auditors"`      // whose lease lives, as last read
+	Garbage  map[string]int64 `json:"garbage_bytes"` // that this auditor knows of, by what it waits for
+	DryRun   []orphan.Line    `json:"dry_run,omitempty"`
+	Budget   *BudgetSummary   `json:"budget,omitempty"`
 }
 
 // ledger gathers the summary. It is safe for concurrent use.
 type ledger struct {
-	mu     sync.Mutex // duties, rounds, held
+	mu     sync.Mutex // all below
 	duties map[string]*DutySummary
 	rounds int
 	held   string
+
+	watched watched
 }
 
-func newLedger() *ledger { return &ledger{duties: map[string]*DutySummary{}} }
+func newLedger() *ledger {
+	return &ledger{duties: map[string]*DutySummary{}, watched: watched{holds: map[string]time.Time{}, garbage: map[string]find{}}}
+}
+
+func (l *ledger) auditors(live int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watched.live = live
+}
 
 // of returns a duty's entry; l.mu is held.
 func (l *ledger) of(duty string) *DutySummary {
@@ -115,17 +131,18 @@ func (l *ledger) debts(owed *catalog.Debts) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, d := range l.duties {
-		d.OldestDebt, d.DebtAge = time.Time{}, 0
+		d.OldestDebt, d.DebtAge, d.Standing, d.Due = time.Time{}, 0, 0, 0
 	}
 	for duty, count := range owed.Markers {
 		if count.Standing > 0 {
 			d := l.of(string(duty))
 			d.OldestDebt, d.DebtAge = count.Oldest, max(owed.Now.Sub(count.Oldest), 0).Seconds()
+			d.Standing, d.Due = count.Standing, count.Due
 		}
 	}
 }
 
-func (l *ledger) snapshot() Summary {
+func (l *ledger) snapshot(now time.Time, holdLife time.Duration) Summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := Summary{Duties: make(map[string]DutySummary, len(l.duties)), Rounds: l.rounds, Held: l.held}
@@ -134,6 +151,7 @@ func (l *ledger) snapshot() Summary {
 		c.Outcomes, c.Kept, c.Requests = maps.Clone(d.Outcomes), maps.Clone(d.Kept), maps.Clone(d.Requests)
 		s.Duties[name] = c
 	}
+	l.show(&s, now, holdLife)
 	return s
 }
 

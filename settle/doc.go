@@ -16,7 +16,7 @@
 //	  6 resolve    the duty's markers    resolve.go, marker.go
 //
 // A batch runs under the lease of its chain or marker (lease.go); mover.go runs its jobs
-// side by side, each through the steps above, a step a line.
+// side by side, each through the steps above, a step a line; trace.go tells who watches.
 //
 // A job is one output object with its members (streams) and their runs of refs.
 // The mover knows nothing of the policy that made it, nor whether its sources are

@@ -111,7 +111,7 @@ func (s *Settler) newMover(deadline time.Duration, lease *lease) (*mover, error)
 // member of it, is in o.
 func (m *mover) run(ctx context.Context, j *job, o *outcome) error {
 	for n := uint32(0); n < maxRevisions; n++ {
-		err := m.try(ctx, j, j.revision+n, o)
+		err := m.traced(ctx, j, j.revision+n, o)
 		switch {
 		case err == nil:
 			return nil

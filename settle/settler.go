@@ -71,6 +71,9 @@ type Deps struct {
 	NewNonce func() string       // names a job; never the same twice
 	NewUUID  func() segment.UUID // identity of an output
 	Budget   Budget              // nil: no bound
+	// Trace begins a job, an output object, and returns the context that it runs under and
+	// its end; nil: nothing is traced.
+	Trace func(ctx context.Context, key string) (context.Context, func(Traced))
 }
 
 // Settler settles chains. It is safe for concurrent use; one chain is worked on by
@@ -211,7 +214,9 @@ func (r *Report) add(o *outcome) {
 }
 
 // counters sums the requests of every store of every class.
-func (s *Settler) counters() objstore.Counters {
+func (s *Settler) counters() objstore.Counters { return s.requests() }
+
+func (s *Deps) requests() objstore.Counters {
 	sum := objstore.Counters{Requests: map[objstore.Op]int64{}, Errors: map[objstore.Op]int64{}}
 	seen := make(map[*objstore.Store]bool)
 	for _, class := range slices.Sorted(maps.Keys(s.Classes)) {
