@@ -25,7 +25,8 @@
 //
 //	explain.go         what an explanation is, and its words for situations
 //	explainkey.go      facts of a key, gathered; explainmore.go those of its chain and slot
-//	explainsettled.go  facts of settled objects and records into sentences, purely
+//	explainsettled.go  facts of settled objects into sentences, purely; explainintent.go those
+//	                   under an intent, explainrecord.go records and what is not ours
 //	explainslot.go     of slots likewise
 //	explainrow.go      facts of a row; explainread.go its chunk, explainway.go its way
 //	explainrowtext.go  into sentences

@@ -468,10 +468,12 @@ func TestExplainFacts(t *testing.T) {
 			t.Errorf("row %d: %+v, %v", seq, e, err)
 		}
 	}
-	fatal(x, x.Catalog.Audit(t.Context(), "damage", slotKey(1), "of the one"))
+	for range 3 {
+		fatal(x, x.Catalog.Audit(t.Context(), "damage", slotKey(1), "of the one"))
+	}
 	fatal(x, x.Catalog.Audit(t.Context(), "damage", slotKey(2), "of the other"))
 	e, err := explainer.Key(t.Context(), slotKey(1))
-	if err != nil || len(e.Key.Audit) != 1 || !strings.Contains(e.Text(), "damage: of the one") {
+	if err != nil || len(e.Key.Audit) != 1 || !strings.Contains(e.Text(), "damage: of the one (said 3 times)") {
 		t.Errorf("%+v, %v", e, err)
 	}
 }

@@ -112,9 +112,11 @@ const (
 	auditKept  = 10
 )
 
-// audited keeps what was recorded of the key, the newest of it.
+// audited keeps what was recorded of the key, the newest of it. What was said again and
+// again is one line with its number.
 func (x *Explainer) audited(ctx context.Context, f *KeyFacts) error {
-	after := int64(0)
+	var last *catalog.AuditRow
+	after, again := int64(0), 1
 	for range auditPages {
 		page, err := x.Catalog.AuditRows(ctx, after, 1000)
 		if err != nil {
@@ -125,7 +127,14 @@ func (x *Explainer) audited(ctx context.Context, f *KeyFacts) error {
 			if after = r.Seq; r.Subject != f.Key {
 				continue
 			}
-			if f.Audit = append(f.Audit, fmt.Sprintf("%s: %s: %s", relative(f.Now, r.Time), r.Kind, r.Detail)); len(f.Audit) > auditKept {
+			line := fmt.Sprintf("%s: %s: %s", relative(f.Now, r.Time), r.Kind, r.Detail)
+			if last != nil && last.Kind == r.Kind && last.Detail == r.Detail {
+				again++
+				f.Audit[len(f.Audit)-1] = fmt.Sprintf("%s (said %d times)", line, again)
+				continue
+			}
+			last, again = r, 1
+			if f.Audit = append(f.Audit, line); len(f.Audit) > auditKept {
 				f.Audit = f.Audit[1:]
 			}
 		}

@@ -188,7 +188,7 @@ func (a *app) printStatus(st *statusOut) error {
 		m := st.Markers[duty]
 		oldest := "-"
 		if m.Oldest != nil {
-			oldest = m.Oldest.Sub(st.Time).Round(time.Second).String()
+			oldest = dueText(m.Oldest.Sub(st.Time))
 		}
 		rows = append(rows, []string{duty, countText(m.Standing), countText(m.Due), oldest, countText(m.Attempts), m.LastError})
 	}
@@ -200,6 +200,14 @@ func (a *app) printStatus(st *statusOut) error {
 	}
 	a.printAlarms(st.Alarms)
 	return nil
+}
+
+// dueText says when something is due, d from now.
+func dueText(d time.Duration) string {
+	if d = d.Round(time.Second); d > 0 {
+		return "in " + d.String()
+	}
+	return (-d).String() + " ago"
 }
 
 func sorted[V any](m map[string]V) []string {
