@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -163,6 +164,7 @@ func (a *app) auditorCommand() *cobra.Command {
 	r.backend.cache.register(fs)
 	r.flags.register(fs)
 	r.proving.register(fs)
+	r.listen.register(fs, "")
 	fs.BoolVar(&r.once, "once", false, "run what is due until nothing is, then exit")
 	fs.DurationVar(&r.linger, "linger", 0, "with --once: also wait for what comes due within this time (default: 3 read graces, at most 5s)")
 	fs.BoolVar(&r.flags.config.DryRun, "dry-run", false, "print what would be deleted or rewritten and why the rest stays; change nothing")
@@ -174,6 +176,7 @@ func (a *app) auditorCommand() *cobra.Command {
 // auditorRun is what the command was given.
 type auditorRun struct {
 	backend backendFlags
+	listen  listenFlags
 	flags   auditorFlags
 	proving proving
 	once    bool
@@ -181,12 +184,27 @@ type auditorRun struct {
 	lingers bool // linger was given
 }
 
-func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
-	if err := r.flags.validate(); err != nil {
+// validate reports every fault at once.
+func (r *auditorRun) validate() error {
+	errs := []error{r.listen.validate(), r.flags.validate()}
+	if r.flags.config.DryRun && !r.once {
+		errs = append(errs, errors.New("--dry-run looks at what is due now: give --once, too"))
+	}
+	if r.lingers && !r.once {
+		errs = append(errs, errors.New("--linger is how long --once waits: give --once, too, or leave it out"))
+	}
+	if r.linger < 0 {
+		errs = append(errs, fmt.Errorf("--linger %v: give 0 or more", r.linger))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return usage("%w", err)
 	}
-	if r.flags.config.DryRun && !r.once {
-		return usage("--dry-run looks at what is due now: give --once, too")
+	return nil
+}
+
+func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
+	if err := r.validate(); err != nil {
+		return err
 	}
 	log, err := a.logger()
 	if err != nil {
@@ -213,7 +231,11 @@ func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
 		return err
 	}
 	if !r.once {
-		return firstOf(ignoreCancel(ctx, aud.Run(ctx)), a.printSummary(t, aud.Summary()))
+		run := auditing(aud)
+		if r.listen.http != "" {
+			run = (&auditService{app: a, flags: &r.listen, tier: t, aud: aud, log: log}).run
+		}
+		return firstOf(ignoreCancel(ctx, run(ctx)), a.printSummary(t, aud.Summary()))
 	}
 	if !r.lingers {
 		if r.linger, err = defaultLinger(ctx, t); err != nil {

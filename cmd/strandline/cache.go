@@ -113,7 +113,9 @@ func (a *app) cache(ctx context.Context, f *cacheFlags) (err error) {
 func openBuckets(ctx context.Context, t *tier, specs []classSpec) (map[string]*objstore.Store, error) {
 	buckets := map[string]*objstore.Store{}
 	for _, spec := range specs {
-		open := func(ctx context.Context, i int) (objstore.Driver, error) { return openDriver(ctx, spec.urls[i], modeRead) }
+		open := func(ctx context.Context, i int) (objstore.Driver, error) {
+			return openDriver(ctx, spec.urls[i], modeRead)
+		}
 		if err := openClass(ctx, t, spec, open); err != nil {
 			return nil, err
 		}

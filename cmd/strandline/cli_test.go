@@ -69,6 +69,15 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
+// runUntil runs a command that says nothing of where it listens, until stopped.
+func runUntil(t *testing.T, errs io.Writer, args ...string) (stop context.CancelFunc, done chan int) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	done = make(chan int, 1)
+	go func() { done <- run(ctx, args, streams{in: strings.NewReader(""), out: io.Discard, err: errs}) }()
+	return stop, done
+}
+
 // startUp runs `up` until stopped; the test's cleanup stops it at the latest.
 func startUp(t *testing.T, dir string, args ...string) *running {
 	t.Helper()

@@ -5,13 +5,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -129,6 +129,11 @@ type surroundings struct {
 // surround makes what the flags ask for, before anything is served.
 func (l *listenFlags) surround() *surroundings { return &surroundings{} }
 
+// fill gives the routes what stands around them.
+func (s *surroundings) fill(d *httpapi.Deps) {
+	d.Guard, d.Wrap, d.Metrics, d.Logs = s.guard, s.wrap, s.metrics, s.logs
+}
+
 func (s *surroundings) scheme() string {
 	if s.tls != nil {
 		return "https"
@@ -143,8 +148,7 @@ type httpService struct {
 	log      *slog.Logger
 	listener net.Listener
 	handler  http.Handler
-	// stopping makes /readyz fail.
-	stopping *atomic.Bool
+	stopping stopping
 	parts    []func(ctx context.Context) error
 	// flush publishes what requests wait for, while they drain; nil: nothing.
 	flush func(ctx context.Context) error
@@ -152,10 +156,35 @@ type httpService struct {
 	finish func(ctx context.Context) error
 }
 
+// stopping tells those who serve that the process is on its way out.
+type stopping struct {
+	unready chan struct{} // closed: /readyz fails
+	drains  chan struct{} // closed: what never ends by itself ends now
+}
+
+func newStopping() stopping { return stopping{make(chan struct{}), make(chan struct{})} }
+
+// readiness answers /readyz on the way out, and leaves the rest to the routes.
+func (s stopping) readiness(routes http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-s.unready:
+			if r.URL.Path == "/readyz" {
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				_, _ = io.WriteString(w, `{"status":503,"code":"not-ready","title":"not ready","detail":"the process is stopping"}`+"\n")
+				return
+			}
+		default:
+		}
+		routes.ServeHTTP(w, r)
+	})
+}
+
 // serveHTTP runs until ctx ends or a part fails, then stops in order: not ready, no more
 // requests, no more parts, then what finish does. All of that has --shutdown-timeout.
 func serveHTTP(ctx context.Context, h *httpService) error {
-	server := httpapi.NewServer(h.handler, h.log)
+	server := httpapi.NewServer(h.stopping.readiness(h.handler), h.log)
 	if h.around.tls != nil {
 		h.listener = tls.NewListener(h.listener, h.around.tls)
 	}
@@ -185,7 +214,7 @@ func serveHTTP(ctx context.Context, h *httpService) error {
 
 // stop is the way out. A crash in it loses nothing: the next start goes on from the disk.
 func (h *httpService) stop(ctx context.Context, server *http.Server, endParts func() (wait func())) error {
-	h.stopping.Store(true)
+	close(h.stopping.unready)
 	h.log.Info("stopping", "drain_delay", h.flags.drainDelay, "at_most", h.flags.shutdown)
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.flags.shutdown)
 	defer cancel()
@@ -195,6 +224,7 @@ func (h *httpService) stop(ctx context.Context, server *http.Server, endParts fu
 		case <-bound.Done():
 		}
 	}
+	close(h.stopping.drains)
 	wait := endParts() // they drain beside the server
 	err := h.drain(bound, server)
 	wait() // after it nobody opens another writer

@@ -67,7 +67,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVar(&a.json, "json", false, "print JSON for machines; errors are plain text on stderr all the same, and the exit code tells their kind")
 	f.StringVar(&a.logLevel, "log-level", "info", "debug, info, warn or error")
 	root.AddCommand(
-		a.upCommand(), a.writerCommand(), a.auditorCommand(), a.cacheCommand(),
+		a.upCommand(), a.writerCommand(), a.auditorCommand(), a.readerCommand(), a.cacheCommand(),
 		a.appendCommand(), a.catCommand(), a.scanCommand(), a.streamsCommand(), a.trimCommand(), a.rmCommand(), a.consumersCommand(),
 		a.statusCommand(), a.topologyCommand(), a.fsckCommand(), a.explainCommand(), a.acceptLossCommand(), a.doctorCommand(), a.inspectCommand(),
 		a.salvageCommand(), a.quarantineCommand(), a.driveCommand(), a.benchCommand(),

@@ -33,7 +33,7 @@ type service struct {
 
 	reader   *coldload.Reader
 	around   *surroundings
-	stopping atomic.Bool
+	stopping stopping
 	now      atomic.Pointer[serving]
 }
 
@@ -56,7 +56,7 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 	if s.open == nil {
 		s.open = s.openWriter
 	}
-	s.around = s.flags.listen.surround()
+	s.around, s.stopping = s.flags.listen.surround(), newStopping()
 	address, err := s.flags.listen.address(ctx)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 	}
 	s.sayListening(s.around.scheme(), listener.Addr())
 	err = serveHTTP(ctx, &httpService{
-		flags: &s.flags.listen, around: s.around, log: s.log, listener: listener, stopping: &s.stopping,
+		flags: &s.flags.listen, around: s.around, log: s.log, listener: listener, stopping: s.stopping,
 		handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.now.Load().routes.ServeHTTP(w, r) }),
 		parts:   append(parts, func(ctx context.Context) error { return s.epochs(ctx, top.Epoch, address) }),
 		flush:   func(ctx context.Context) error { return s.now.Load().writer.Flush(ctx) },
@@ -99,8 +99,9 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 	if err != nil {
 		return err
 	}
-	s.now.Store(&serving{w, httpapi.Handler(httpapi.Deps{
-		Writer: roomyWriter{w, s.tier.dir, s.flags.writer.MinFreeDisk}, Reader: s.reader, Catalog: s.tier.catalog, Epoch: top.Epoch, Shards: top.Shards, Logger: s.log,
+	deps := httpapi.Deps{
+		Writer: roomyWriter{w, s.tier.dir, s.flags.writer.MinFreeDisk}, Reader: s.reader, Catalog: s.tier.catalog, Trimmer: s.tier.catalog,
+		Epoch: top.Epoch, Shards: top.Shards, Logger: s.log,
 		Status: func(ctx context.Context) (any, error) {
 			st, err := statusOf(ctx, s.tier)
 			if err == nil {
@@ -108,9 +109,12 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 			}
 			return st, err
 		},
-		Served:  func() any { return shardsOf(w) },
-		Explain: s.tier.answer,
-	})})
+		Served:   func() any { return shardsOf(w) },
+		Explain:  s.tier.answer,
+		Stopping: s.stopping.drains,
+	}
+	s.around.fill(&deps)
+	s.now.Store(&serving{w, httpapi.Handler(deps)})
 	return nil
 }
 

@@ -39,7 +39,9 @@ func waiting(log *slog.Logger, what string, do func() error) error {
 	return do()
 }
 
-func (b *backendFlags) waiting(what string, do func() error) error { return waiting(b.cache.log, what, do) }
+func (b *backendFlags) waiting(what string, do func() error) error {
+	return waiting(b.cache.log, what, do)
+}
 
 // shownCatalog is a catalog's URL without what may be secret.
 func shownCatalog(raw string) string {

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/strandline/strandline/auditor"
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/internal/httpapi"
+)
+
+// auditorStatus is /v1/status of an auditor: the deployment, and what this process did.
+type auditorStatus struct {
+	*statusOut
+	Audit auditor.Summary `json:"auditor"`
+}
+
+// auditorLooks is how often an auditor's pulse is taken; what it may miss is its grace.
+const auditorLooks = 10 * time.Second
+
+// auditService is an auditor that can be asked how it is.
+type auditService struct {
+	*app
+	flags *listenFlags
+	tier  *tier
+	aud   *auditor.Auditor
+	log   *slog.Logger
+}
+
+// run runs the duties until ctx ends, and serves meanwhile.
+func (s *auditService) run(ctx context.Context) error {
+	listener, err := net.Listen("tcp", s.flags.http)
+	if err != nil {
+		return fmt.Errorf("serve HTTP: %w; give another --http", err)
+	}
+	around, stop := s.flags.surround(), newStopping()
+	grace := &readGrace{catalog: s.tier.catalog, value: catalog.DefaultReadGrace}
+	p := newPulse(func(ctx context.Context) error {
+		return errors.Join(grace.read(ctx), s.tier.answers(ctx))
+	}, auditorLooks, grace.get)
+	deps := httpapi.Deps{
+		Catalog: s.tier.catalog, Logger: s.log, Explain: s.tier.answer, Stopping: stop.drains,
+		Status: func(ctx context.Context) (any, error) {
+			st, err := statusOf(ctx, s.tier)
+			return auditorStatus{st, s.aud.Summary()}, err
+		},
+		ReadyCheck: func(context.Context) error { return p.ready() },
+	}
+	around.fill(&deps)
+	s.sayListening(around.scheme(), listener.Addr())
+	return serveHTTP(ctx, &httpService{
+		flags: s.flags, around: around, log: s.log, listener: listener, stopping: stop, handler: httpapi.Handler(deps),
+		parts: []func(context.Context) error{auditing(s.aud), p.run},
+	})
+}
