@@ -24,6 +24,7 @@ const root = "../.."
 // sub-packages. Imports point left in the flow, never back.
 var mayImport = map[string][]string{
 	"segment":   {},
+	"client":    {"segment"},
 	"objstore":  {},
 	"catalog":   {"segment"},
 	"absorb":    {"segment", "objstore", "catalog"},

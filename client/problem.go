@@ -1,0 +1,84 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/strandline/strandline/segment"
+)
+
+// Problem is what a server refused a request with (RFC 9457). Codes are stable.
+type Problem struct {
+	Status int    `json:"status"`
+	Code   string `json:"code"` // empty: the answer was no problem document
+	Title  string `json:"title"`
+	Detail string `json:"detail,omitempty"`
+	// Owner is the URL where the shard is served, if the server knows (ErrNotOwner).
+	Owner string `json:"owner,omitempty"`
+	// First is the first seq that remains (ErrTrimmed).
+	First *segment.Seq `json:"first,omitempty"`
+	// Forked is the first seq that is not the token's history (ErrForked).
+	Forked *segment.Seq `json:"forked,omitempty"`
+	// Expect is the sequence that the producer has to go on with (ErrSequence).
+	Expect *uint64 `json:"expect,omitempty"`
+	// RequestID is how the server's log calls the request.
+	RequestID string `json:"request_id,omitempty"`
+	// RetryAfter is when to come back; 0: the server did not say.
+	RetryAfter time.Duration `json:"-"`
+	// Server is the URL that answered so.
+	Server string `json:"-"`
+}
+
+func (p *Problem) Error() string {
+	text := p.Detail
+	if text == "" {
+		text = p.Title
+	}
+	if p.Owner != "" && !strings.Contains(text, p.Owner) {
+		text += "; its owner is " + p.Owner
+	}
+	if p.Code == "" {
+		return fmt.Sprintf("%s answered %d: %s", p.Server, p.Status, text)
+	}
+	if p.Status >= http.StatusInternalServerError && p.RequestID != "" {
+		return fmt.Sprintf("%s (%s, request %s)", text, p.Code, p.RequestID)
+	}
+	return fmt.Sprintf("%s (%s)", text, p.Code)
+}
+
+// Is makes errors.Is(err, ErrTrimmed) and its like true.
+func (p *Problem) Is(kind error) bool {
+	if kind == ErrUnavailable {
+		return p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
+	}
+	return kinds[p.Code] == kind
+}
+
+// problemOf reads a refusal.
+func problemOf(server string, status int, h http.Header, body []byte) *Problem {
+	p := &Problem{}
+	if json.Unmarshal(body, p) != nil || p.Code == "" {
+		p = &Problem{Title: http.StatusText(status), Detail: fmt.Sprintf("%.200q", body)}
+	}
+	p.Status, p.Server = status, server
+	if p.RequestID == "" {
+		p.RequestID = h.Get("X-Request-Id")
+	}
+	p.RetryAfter = retryAfter(h.Get("Retry-After"))
+	return p
+}
+
+// retryAfter reads seconds; a date is what proxies send.
+func retryAfter(text string) time.Duration {
+	if s, err := strconv.Atoi(text); err == nil && s >= 0 {
+		return time.Duration(s) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return 0
+}
