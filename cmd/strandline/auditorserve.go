@@ -33,11 +33,15 @@ type auditService struct {
 
 // run runs the duties until ctx ends, and serves meanwhile.
 func (s *auditService) run(ctx context.Context) error {
+	around, err := s.flags.surround(s.log)
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", s.flags.http)
 	if err != nil {
 		return fmt.Errorf("serve HTTP: %w; give another --http", err)
 	}
-	around, stop := s.flags.surround(), newStopping()
+	stop := newStopping()
 	grace := &readGrace{catalog: s.tier.catalog, value: catalog.DefaultReadGrace}
 	p := newPulse(func(ctx context.Context) error {
 		return errors.Join(grace.read(ctx), s.tier.answers(ctx))

@@ -43,7 +43,7 @@ func (l *listenFlags) register(f *pflag.FlagSet, address string) {
 		help += "; empty: none"
 	}
 	f.StringVar(&l.http, "http", address, help)
-	f.BoolVar(&l.remote, "allow-remote", false, "serve on an address that is not loopback, without authentication")
+	f.BoolVar(&l.remote, "allow-remote", false, "serve on an address that is not loopback without authentication or without TLS: what is in front of it has to do that")
 	f.DurationVar(&l.drainDelay, "drain-delay", 0, "how long /readyz fails on the way out before the listener closes: what a load balancer needs to notice, 0 to 5m")
 	f.DurationVar(&l.shutdown, "shutdown-timeout", defaultShutdown, "how long the way out may take in all, 1ms to 1h")
 	l.access.register(f)
@@ -64,16 +64,20 @@ const (
 func (l *listenFlags) validate() error {
 	errs := []error{l.access.validate()}
 	if l.http != "" {
-		host, _, err := net.SplitHostPort(l.http)
+		_, _, err := net.SplitHostPort(l.http)
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("--http %q: give HOST:PORT", l.http))
-		case !l.remote && !l.access.secured() && !loopback(host):
-			errs = append(errs, fmt.Errorf("--http %s is not loopback, and there is no authentication: give --allow-remote if you mean it", l.http))
+		case !l.remote:
+			errs = append(errs, l.access.exposed("--http", l.http))
 		}
 	}
-	if u, err := url.Parse(l.advertise); l.advertise != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		errs = append(errs, fmt.Errorf("--advertise %q: give a URL like http://writer-0:8420", l.advertise))
+	switch u, err := url.Parse(l.advertise); {
+	case l.advertise == "":
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
+		errs = append(errs, errors.New("--advertise: give a URL like http://writer-0:8420, without a name or password in it"))
+	case u.Scheme == "http" && l.access.tls.Cert != "":
+		errs = append(errs, fmt.Errorf("--advertise %s: with --tls-cert it begins with https://", l.advertise))
 	}
 	if l.shutdown <= 0 || l.shutdown > maxShutdown {
 		errs = append(errs, fmt.Errorf("--shutdown-timeout %v: give a positive one, 1h at most", l.shutdown))
@@ -122,12 +126,16 @@ type surroundings struct {
 	metrics http.Handler
 	logs    http.Handler
 	tls     *tls.Config
+	access  *openAccess
 	// parts run beside the server until it stops: a listener of another protocol, a push.
 	parts []func(ctx context.Context) error
 }
 
 // surround makes what the flags ask for, before anything is served.
-func (l *listenFlags) surround() *surroundings { return &surroundings{} }
+func (l *listenFlags) surround(log *slog.Logger) (*surroundings, error) {
+	s := &surroundings{}
+	return s, l.access.around(s, log)
+}
 
 // fill gives the routes what stands around them.
 func (s *surroundings) fill(d *httpapi.Deps) {
@@ -184,6 +192,7 @@ func (s stopping) readiness(routes http.Handler) http.Handler {
 // serveHTTP runs until ctx ends or a part fails, then stops in order: not ready, no more
 // requests, no more parts, then what finish does. All of that has --shutdown-timeout.
 func serveHTTP(ctx context.Context, h *httpService) error {
+	h.flags.access.say(h.log, h.listener.Addr().String())
 	server := httpapi.NewServer(h.stopping.readiness(h.handler), h.log)
 	if h.around.tls != nil {
 		h.listener = tls.NewListener(h.listener, h.around.tls)

@@ -87,7 +87,11 @@ func (a *app) reader(ctx context.Context, r *readerFlags) (err error) {
 		return ignoreCancel(ctx, err)
 	}
 	defer func() { err = closing(err, t) }()
-	s := &readService{app: a, flags: r, tier: t, log: log, around: r.listen.surround()}
+	around, err := r.listen.surround(log)
+	if err != nil {
+		return err
+	}
+	s := &readService{app: a, flags: r, tier: t, log: log, around: around}
 	return s.run(ctx)
 }
 

@@ -56,7 +56,11 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 	if s.open == nil {
 		s.open = s.openWriter
 	}
-	s.around, s.stopping = s.flags.listen.surround(), newStopping()
+	var err error
+	s.stopping = newStopping()
+	if s.around, err = s.flags.listen.surround(s.log); err != nil {
+		return err
+	}
 	address, err := s.flags.listen.address(ctx)
 	if err != nil {
 		return err
