@@ -103,7 +103,7 @@ func (a *app) printCatalogBench(r catalogbench.Report) error {
 		}
 	}
 	notes := append([]string{
-		fmt.Sprintf("%d cores, medians of %d rounds. A verb's rows are in its name; RenewChain is 16 clients at once. growth: seconds over those at the\nfewest refs. of bare: rows a second over those of a bare insert of the same rows into the same table, right after.", r.Cores, r.Rounds),
+		fmt.Sprintf("%d cores, medians of %d rounds. A verb's rows are in its name; RenewChain is 16 clients at once. growth: seconds over those at the\nfewest refs. of bare: rows a second over those of a bare insert of the same rows into the same table, in the same run.", r.Cores, r.Rounds),
 	}, r.Notes...)
 	_, err := fmt.Fprintln(a.out, strings.Join(notes, "\n"))
 	return err

@@ -147,7 +147,7 @@ func (b *bench) size(ctx context.Context, k kind, refs int) (s Sized, err error)
 		}
 	}
 	for _, name := range names {
-		s.Verbs = append(s.Verbs, summed(name, samples[name]))
+		s.Verbs = append(s.Verbs, summed(name, samples[name], samples[bareOf(name)]))
 	}
 	return s, nil
 }
@@ -185,24 +185,26 @@ func (b *bench) catalog(ctx context.Context, k kind, rounds int, s *Sized, sampl
 }
 
 // summed takes the medians.
-func summed(name string, samples []sample) Verb {
+func summed(name string, samples, bare []sample) Verb {
 	v := Verb{Name: name, Samples: len(samples)}
 	if len(samples) == 0 {
 		return v
 	}
 	v.Rows = samples[0].rows
 	v.Seconds = median(samples, func(s sample) float64 { return s.took.Seconds() })
-	v.PerSec = median(samples, func(s sample) float64 {
-		if s.concurrent {
-			return s.perSecond
-		}
-		return float64(s.rows) / s.took.Seconds()
-	})
-	if samples[0].bareRows > 0 {
-		v.BarePerSec = median(samples, func(s sample) float64 { return float64(s.bareRows) / s.bare.Seconds() })
+	v.PerSec = median(samples, rate)
+	if len(bare) > 0 {
+		v.BarePerSec = median(bare, rate)
 		v.BareRatio = v.PerSec / v.BarePerSec
 	}
 	return v
+}
+
+func rate(s sample) float64 {
+	if s.concurrent {
+		return s.perSecond
+	}
+	return float64(s.rows) / s.took.Seconds()
 }
 
 // compare fills in the ratios to the smallest size.

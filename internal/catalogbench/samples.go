@@ -13,32 +13,34 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-// sample is one measurement of a verb.
+// sample is one measurement of a verb, or of the bare insert beside it.
 type sample struct {
 	rows       int
 	took       time.Duration
-	bareRows   int
-	bare       time.Duration
-	perSecond  float64 // of many calls at once; took is then of all
+	perSecond  float64 // of many calls at once; took is then of one
 	concurrent bool
 }
 
+// bareOf is the name of the bare insert's samples.
+func bareOf(verb string) string { return "bare " + verb }
+
 // round measures every verb once or a few times, and adds to into.
 func (c *chain) round(ctx context.Context, p *place, o *Options, into map[string][]sample) error {
-	var scattered string // a slot that 1,000 refs name
-	for i := range o.Absorbs {
-		s, key, err := c.absorbed(ctx, p, smallSlot, i)
-		if err != nil {
-			return fmt.Errorf("%s: %w", absorbSmall, err)
-		}
-		into[absorbSmall], scattered = append(into[absorbSmall], s), key
+	// What the bare inserts of the round before wrote makes SQLite forget all the pages that
+	// the committer's connection knew. Those of every stream come back with this one.
+	if _, err := c.absorb(ctx, c.scattered(largeSlot, 1, 0)); err != nil {
+		return fmt.Errorf("warming up: %w", err)
+	}
+	small, err := c.absorbed(ctx, absorbSmall, smallSlot, o.Absorbs, into)
+	if err != nil {
+		return err
 	}
 	for _, m := range []struct {
 		name string
 		run  func() (sample, error)
 	}{
 		{plan, func() (sample, error) { return c.planned(ctx) }},
-		{liveness, func() (sample, error) { return c.living(ctx, scattered) }},
+		{liveness, func() (sample, error) { return c.living(ctx, small[0]) }},
 		{takeDue, func() (sample, error) { return c.taken(ctx) }},
 	} {
 		for range o.Absorbs {
@@ -58,28 +60,48 @@ func (c *chain) round(ctx context.Context, p *place, o *Options, into map[string
 		return fmt.Errorf("%s: %w", commit, err)
 	}
 	into[commit] = append(into[commit], s)
-	if s, _, err = c.absorbed(ctx, p, largeSlot, 0); err != nil {
-		return fmt.Errorf("%s: %w", absorbLarge, err)
+	large, err := c.absorbed(ctx, absorbLarge, largeSlot, max(o.Absorbs/2, 1), into)
+	if err != nil {
+		return err
 	}
-	into[absorbLarge] = append(into[absorbLarge], s)
-	return nil
+	return bareRound(ctx, p, small, large, into)
 }
 
-// absorbed takes a slot, and puts the same rows back without the verb.
-func (c *chain) absorbed(ctx context.Context, p *place, refs, offset int) (sample, string, error) {
-	slot := c.scattered(refs, streams/refs, offset)
-	took, err := c.absorb(ctx, slot)
-	if err != nil {
-		return sample{}, "", err
+// absorbed takes slots, and gives their keys.
+func (c *chain) absorbed(ctx context.Context, name string, refs, times int, into map[string][]sample) (keys []string, err error) {
+	for i := range times {
+		slot := c.scattered(refs, streams/refs, i)
+		took, err := c.absorb(ctx, slot)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		into[name], keys = append(into[name], sample{rows: refs, took: took}), append(keys, slot.Key)
 	}
-	put, err := p.bare.PutBack(ctx, slot.Key)
-	if err != nil {
-		return sample{}, "", fmt.Errorf("the bare insert: %w", err)
+	return keys, nil
+}
+
+// bareRound puts the same rows back without the verb. It warms up, too.
+func bareRound(ctx context.Context, p *place, small, large []string, into map[string][]sample) error {
+	if _, err := p.bare.PutBack(ctx, large[0]); err != nil {
+		return fmt.Errorf("the bare insert, warming up: %w", err)
 	}
-	if put.Rows != refs {
-		return sample{}, "", fmt.Errorf("the bare insert found %d of %d rows", put.Rows, refs)
+	for _, m := range []struct {
+		name string
+		rows int
+		keys []string
+	}{{absorbSmall, smallSlot, small}, {absorbLarge, largeSlot, large}} {
+		for _, key := range m.keys {
+			put, err := p.bare.PutBack(ctx, key)
+			if err == nil && put.Rows != m.rows {
+				err = fmt.Errorf("it found %d of %d rows", put.Rows, m.rows)
+			}
+			if err != nil {
+				return fmt.Errorf("the bare insert: %w", err)
+			}
+			into[bareOf(m.name)] = append(into[bareOf(m.name)], sample{rows: put.Rows, took: put.Took})
+		}
 	}
-	return sample{rows: refs, took: took, bareRows: put.Rows, bare: put.Took}, slot.Key, nil
+	return nil
 }
 
 func (c *chain) planned(ctx context.Context) (sample, error) {

@@ -89,6 +89,23 @@ func (s *Server) awaitStandby(ctx context.Context, name, state string) error {
 	})
 }
 
+// CaughtUp waits until a standby that runs has replayed all that its primary has committed.
+func (s *Server) CaughtUp(t testing.TB) {
+	t.Helper()
+	ctx := context.Background()
+	var end string
+	err := s.primary.query(ctx, &end, "SELECT pg_current_wal_lsn()::text")
+	if err == nil {
+		err = until(ctx, "the standby has replayed what was committed", func(ctx context.Context) (is bool, err error) {
+			err = s.query(ctx, &is, "SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn", end)
+			return is, err
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Promote makes a standby the primary and returns when it takes writes. Of what its
 // primary committed it has what had come over: all, if it was synchronous.
 func (s *Server) Promote(t testing.TB) {
