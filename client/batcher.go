@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"github.com/strandline/strandline/segment"
 )
 
@@ -36,11 +38,27 @@ type Batcher struct {
 	mu      sync.Mutex
 	closed  bool
 	waiting map[string]*stack // of streams with a sender
+	// numbers of streams without one are kept, so that a shard has one producer to remember a
+	// stream, not one a request.
+	numbers map[string]numbering
 	senders sync.WaitGroup
 }
 
+// numbering is the producer that a stream's requests are sent as, one after the other, and its
+// last sequence.
+type numbering struct {
+	producer string
+	sequence uint64
+}
+
+// maxNumbers bounds what is kept; without it a stream gets a new producer.
+const maxNumbers = 10_000
+
 // stack is what waits for a stream's sender.
-type stack struct{ rows []*waiting }
+type stack struct {
+	rows []*waiting
+	numbering
+}
 
 // waiting is a row with its caller.
 type waiting struct {
@@ -74,7 +92,7 @@ func (c *Client) NewBatcher(cfg BatcherConfig) (*Batcher, error) {
 	if cfg.Posts == 0 {
 		cfg.Posts = DefaultBatchPosts
 	}
-	return &Batcher{client: c, cfg: cfg, posts: make(chan struct{}, cfg.Posts), waiting: map[string]*stack{}}, nil
+	return &Batcher{client: c, cfg: cfg, posts: make(chan struct{}, cfg.Posts), waiting: map[string]*stack{}, numbers: map[string]numbering{}}, nil
 }
 
 // Append returns the row's position once it is acknowledged, as Client.Append does with its
@@ -88,7 +106,7 @@ func (b *Batcher) Append(ctx context.Context, stream string, row segment.Row) (s
 	}
 	s := b.waiting[stream]
 	if s == nil {
-		s = &stack{}
+		s = &stack{numbering: b.numbers[stream]}
 		b.waiting[stream] = s
 		b.senders.Go(func() { b.send(stream, s) })
 	}
@@ -123,7 +141,7 @@ func (b *Batcher) send(stream string, s *stack) {
 		ctx, cancel := context.WithCancel(context.Background())
 		batch := b.next(stream, s, cancel)
 		if batch != nil {
-			b.post(ctx, stream, batch)
+			b.post(ctx, stream, s, batch)
 		}
 		cancel()
 		<-b.posts
@@ -157,17 +175,32 @@ func (b *Batcher) next(stream string, s *stack, cancel context.CancelFunc) []*wa
 	s.rows = s.rows[taken:]
 	if len(batch) == 0 {
 		delete(b.waiting, stream)
+		if len(b.numbers) >= maxNumbers {
+			clear(b.numbers)
+		}
+		b.numbers[stream] = s.numbering
 	}
 	return batch
 }
 
 // post sends one request and tells each caller.
-func (b *Batcher) post(ctx context.Context, stream string, batch []*waiting) {
+func (b *Batcher) post(ctx context.Context, stream string, s *stack, batch []*waiting) {
 	rows := make([]segment.Row, len(batch))
 	for i, w := range batch {
 		rows[i] = w.row
 	}
-	got, err := b.client.Append(ctx, stream, rows, b.cfg.Append)
+	o := b.cfg.Append
+	if !o.AtMostOnce {
+		if s.producer == "" {
+			s.numbering = numbering{producer: "batcher-" + uuid.NewString()}
+		}
+		s.sequence++
+		o.Producer, o.Sequence = s.producer, s.sequence
+	}
+	got, err := b.client.Append(ctx, stream, rows, o)
+	if err != nil {
+		s.numbering = numbering{} // whether the number is taken is not known
+	}
 	for i, w := range batch {
 		w.at, w.err = segment.Token{Epoch: got.Epoch, Term: got.Term, Seq: got.First + segment.Seq(i)}, err
 		close(w.done)

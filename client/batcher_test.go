@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,7 @@ import (
 type tail struct {
 	mu       sync.Mutex
 	rows     map[string][]string
+	last     map[string]uint64 // a producer's
 	requests int
 	delay    time.Duration
 }
@@ -32,6 +34,13 @@ func (s *tail) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
+	q := r.URL.Query()
+	if n, err := strconv.ParseUint(q.Get("sequence"), 10, 64); err != nil || n != s.last[q.Get("producer")]+1 {
+		w.WriteHeader(http.StatusConflict)
+		fmt.Fprint(w, `{"code":"sequence"}`)
+		return
+	}
+	s.last[q.Get("producer")]++
 	name := r.URL.Path
 	first := len(s.rows[name]) + 1
 	for line := range bytes.Lines(body) {
@@ -45,7 +54,7 @@ func (s *tail) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestBatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &hosts{}
-		srv := &tail{rows: map[string][]string{}, delay: 10 * time.Millisecond}
+		srv := &tail{rows: map[string][]string{}, last: map[string]uint64{}, delay: 10 * time.Millisecond}
 		n.set("a", srv)
 		b, err := n.client(t, Config{}).NewBatcher(BatcherConfig{Rows: 40, Bytes: 1000, Posts: 2})
 		if err != nil {
@@ -74,6 +83,9 @@ func TestBatcher(t *testing.T) {
 		}
 		wg.Wait()
 		b.Close()
+		if len(srv.last) != streams {
+			t.Errorf("%d producers for %d streams", len(srv.last), streams)
+		}
 		if srv.requests > each*writers/3 {
 			t.Errorf("%d requests for %d rows", srv.requests, each*writers)
 		}
@@ -85,7 +97,7 @@ func TestBatcher(t *testing.T) {
 
 // TestBatcherBounds: a request holds so many rows and bytes, and a row that is larger goes alone.
 func TestBatcherBounds(t *testing.T) {
-	b := &Batcher{cfg: BatcherConfig{Rows: 3, Bytes: 10}, waiting: map[string]*stack{}}
+	b := &Batcher{cfg: BatcherConfig{Rows: 3, Bytes: 10}, waiting: map[string]*stack{}, numbers: map[string]numbering{}}
 	s := &stack{}
 	for _, size := range []int{1, 1, 1, 1, 9, 2, 50, 10, 0} {
 		s.rows = append(s.rows, &waiting{row: segment.Row{Payload: make([]byte, size)}})

@@ -143,6 +143,10 @@ func attemptError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause == errSlow {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
+	var held *notSentError
+	if errors.As(err, &held) {
+		return held.err
+	}
 	var op *net.OpError
 	return &lostError{sent: !errors.As(err, &op) || op.Op != "dial", err: err}
 }

@@ -14,6 +14,8 @@ var (
 	// ErrForked: history went on without the position asked for; Problem.Forked is the first
 	// seq that is other than the reader knew it.
 	ErrForked = errors.New("history forked")
+	// ErrChainEnded: a follow of a closed epoch's chain has given all of it; go on in the next epoch.
+	ErrChainEnded = errors.New("chain ended")
 	// ErrNoStream: no row of the stream is known.
 	ErrNoStream = errors.New("no such stream")
 	// ErrNoConsumer: no consumer of this name.
@@ -58,9 +60,18 @@ var (
 	ErrClosed = errors.New("batcher closed")
 )
 
+// NotSent marks an error of a RoundTripper of the caller's that refuses to send a request: it is
+// returned at once, and nothing was carried out.
+func NotSent(err error) error { return &notSentError{err} }
+
+type notSentError struct{ err error }
+
+func (e *notSentError) Error() string { return e.err.Error() }
+func (e *notSentError) Unwrap() error { return e.err }
+
 // kinds are the stable codes of the routes.
 var kinds = map[string]error{
-	"not-owner": ErrNotOwner, "trimmed": ErrTrimmed, "deleted": ErrDeleted, "forked": ErrForked,
+	"not-owner": ErrNotOwner, "trimmed": ErrTrimmed, "deleted": ErrDeleted, "forked": ErrForked, "chain-ended": ErrChainEnded,
 	"no-such-stream": ErrNoStream, "no-such-consumer": ErrNoConsumer, "sequence": ErrSequence,
 	"idempotency-key-reused": ErrKeyReused, "invalid-request": ErrInvalid, "invalid-name": ErrInvalid,
 	"too-large": ErrTooLarge, "beyond-tip": ErrBeyondTip, "unauthenticated": ErrUnauthenticated,

@@ -232,6 +232,22 @@ func TestReaderTakesNoRows(t *testing.T) {
 	}
 }
 
+// TestNotSent: what a transport refuses to send is the caller's at once.
+func TestNotSent(t *testing.T) {
+	why := errors.New("not over this line")
+	c, err := New(Config{URL: "http://a,http://b", HTTP: &http.Client{Transport: refusing{why}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Append(t.Context(), "s", rowsOf("x"), AppendOptions{}); !errors.Is(err, why) || errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnreachable) {
+		t.Error(err)
+	}
+}
+
+type refusing struct{ err error }
+
+func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, NotSent(r.err) }
+
 // TestConfig: what cannot work is refused at once, without a password in the message.
 func TestConfig(t *testing.T) {
 	for _, cfg := range []Config{

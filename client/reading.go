@@ -14,8 +14,10 @@ type reading struct {
 	*Client
 	q      call
 	follow bool
-	limit  int  // rows; 0: none
-	pulls  bool // the rows behind a cursor: asked for again, they begin where they began
+	owner  bool   // rather at the shard's owner
+	went   string // the owner that was gone to last
+	limit  int    // rows; 0: none
+	pulls  bool   // the rows behind a cursor: asked for again, they begin where they began
 
 	yield func(Row, error) bool
 	over  bool // the caller's loop ended, or the limit is met
@@ -33,6 +35,9 @@ func (r *reading) run(ctx context.Context) error {
 		a, err := r.do(ctx, &r.q)
 		if err != nil {
 			return err
+		}
+		if r.toOwner(a) {
+			continue
 		}
 		r.moved = false
 		err = r.deliver(ctx, a)
@@ -52,6 +57,26 @@ func (r *reading) run(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", r.q.op, context.Cause(ctx))
 		}
 	}
+}
+
+// ownerHeader names the shard's owner, if it is another process than the one that answers.
+const ownerHeader = "Strandline-Owner"
+
+// toOwner leaves an answer of another server for the owner's, once for each owner: one that does
+// not answer is no reason not to read what is absorbed.
+func (r *reading) toOwner(a *answer) bool {
+	owner := a.header.Get(ownerHeader)
+	if !r.owner || owner == "" || owner == r.went {
+		return false
+	}
+	r.went = owner
+	base, err := trusted(owner, a.server)
+	if err != nil || base == a.server {
+		return false
+	}
+	a.close()
+	r.remember(r.q.place, base)
+	return true
 }
 
 // ask sets where the next answer begins.

@@ -40,6 +40,10 @@ type ReadOptions struct {
 	After string // the row before the first; instead of From
 	To    string // the last row; empty: the tip. Not with Follow
 	Limit int    // rows; 0: no limit
+	// Owner asks the shard's owner, whose disk has rows that are not in the bucket yet, and which
+	// has new ones at once. Else whatever server answers will do: a reader, or a writer of other
+	// shards, has rows once they are absorbed.
+	Owner bool
 	// Follow goes on behind the tip, until the context ends.
 	Follow bool
 }
@@ -106,7 +110,7 @@ func (c *Client) read(ctx context.Context, q call, o ReadOptions) iter.Seq2[Row,
 		q.query.Set("follow", "true")
 	}
 	return func(yield func(Row, error) bool) {
-		r := &reading{Client: c, q: q, follow: o.Follow, limit: o.Limit, yield: yield}
+		r := &reading{Client: c, q: q, follow: o.Follow, owner: o.Owner, limit: o.Limit, yield: yield}
 		r.q.query = cloned(q.query) // each range over the rows is a read of its own
 		if err := r.run(ctx); err != nil && !r.over {
 			yield(Row{}, err)

@@ -276,6 +276,36 @@ func TestReadStops(t *testing.T) {
 	})
 }
 
+// TestAtTheOwner: a read that wants the owner goes there, and back if it does not answer.
+func TestAtTheOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &hosts{}
+		cold := map[string]string{ownerHeader: "http://b"}
+		n.set("a", steps(t,
+			answerWith{head: cold, lines: []string{lineOf(1, 1)}},
+			answerWith{head: cold, lines: []string{lineOf(1, 1)}},
+			answerWith{head: cold, lines: []string{lineOf(1, 1)}},
+			answerWith{head: cold, lines: []string{lineOf(1, 1)}},
+		))
+		n.set("b", steps(t, answerWith{lines: []string{lineOf(1, 1), lineOf(1, 2)}}))
+		if got, err := collect(t.Context(), n.client(t, Config{}), ReadOptions{}, 0); err != nil || len(got) != 1 {
+			t.Errorf("anywhere: %v: %v", got, err)
+		}
+		c := n.client(t, Config{})
+		if got, err := collect(t.Context(), c, ReadOptions{Owner: true}, 0); err != nil || len(got) != 2 {
+			t.Errorf("at the owner: %v: %v", got, err)
+		}
+		n.set("b", nil)
+		if got, err := collect(t.Context(), c, ReadOptions{Owner: true}, 0); err != nil || len(got) != 1 {
+			t.Errorf("without the owner: %v: %v", got, err)
+		}
+		if a := n.asked(); !slices.Equal(a, []string{"a", "a", "b", "b", "a", "b", "a"}) {
+			t.Errorf("%q", a)
+		}
+		n.done.Wait()
+	})
+}
+
 // TestPull: an answer that is cut is asked for again from the cursor, and each row comes once.
 func TestPull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ type Position struct {
 
 // Stream is a stream as the catalog knows it.
 type Stream struct {
-	Name     string    `json:"name"`
+	Name     string    `json:"stream"`
 	LiveFrom Position  `json:"live_from"` // the first position that no trim gave up
 	Last     Position  `json:"last"`      // the last row that is absorbed
 	Deleted  bool      `json:"deleted"`
