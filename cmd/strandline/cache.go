@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,8 @@ import (
 // cacheFlags are the knobs of one instance of the object cache.
 type cacheFlags struct {
 	listen string
+	access accessFlags
+	remote bool
 	stores []string
 	bytes  sizeFlag
 	config instance.Config
@@ -34,13 +37,16 @@ func (a *app) cacheCommand() *cobra.Command {
 		Short: "One instance of the object cache: ranges of the bucket's objects on local disk, until Ctrl-C",
 		Long: "Serves processes that name it in --object-cache-instances. What it holds is verified at every hit and forgotten through\n" +
 			"deletes, which go through it; if it is away, everything goes to the bucket directly. It may be stopped, lost or emptied at any\n" +
-			"time. There is no authentication: whoever reaches --listen can read and delete in these buckets.",
+			"time. Its callers' tokens need the scope read, and admin for processes that delete (auditors, up); without --token-file and\n" +
+			"--tls-client-ca, whoever reaches --listen can read and delete in these buckets.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.cache(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
 	f.bytes = instance.DefaultBytes
-	fs.StringVar(&f.listen, "listen", "127.0.0.1:8091", "address to serve on; one that is not loopback lets all who reach it read and delete")
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:8091", "address to serve on")
+	fs.BoolVar(&f.remote, "allow-remote", false, "serve on an address that is not loopback without authentication or without TLS: all who reach it can read and delete")
+	f.access.register(fs)
 	fs.StringVar(&f.config.Dir, "cache-dir", "", "directory of its files; each instance has its own")
 	fs.Var(&f.bytes, "cache-bytes", "most bytes of its files, 64MiB or more")
 	fs.DurationVar(&f.config.MaxAge, "max-age", instance.DefaultMaxAge, "longest that a range is served after it was read of the bucket: bounds what a delete that never arrived leaves readable")
@@ -51,7 +57,7 @@ func (a *app) cacheCommand() *cobra.Command {
 // validate reports every fault at once.
 func (f *cacheFlags) validate() ([]classSpec, error) {
 	f.config.Bytes = int64(f.bytes)
-	errs := []error{f.config.Validate()}
+	errs := []error{f.config.Validate(), f.access.validate()}
 	if f.bytes == 0 {
 		errs = append(errs, errors.New("--cache-bytes 0: give 64MiB or more"))
 	}
@@ -60,6 +66,8 @@ func (f *cacheFlags) validate() ([]classSpec, error) {
 	}
 	if _, _, err := net.SplitHostPort(f.listen); err != nil {
 		errs = append(errs, fmt.Errorf("--listen %q: give HOST:PORT", f.listen))
+	} else if !f.remote {
+		errs = append(errs, f.access.exposed("--listen", f.listen))
 	}
 	if len(f.stores) == 0 {
 		errs = append(errs, errors.New("give the buckets it serves: --store CLASS=URL"))
@@ -87,6 +95,14 @@ func (a *app) cache(ctx context.Context, f *cacheFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	open, err := f.access.open(log)
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, open.Close)
+	if open.tokens != nil {
+		f.config.Guard = open.tokens.Guard
+	}
 	f.config.Logger, f.config.Keys = log, immutable
 	c, err := instance.Open(f.config, buckets)
 	if errors.Is(err, instance.ErrLocked) {
@@ -100,10 +116,12 @@ func (a *app) cache(ctx context.Context, f *cacheFlags) (err error) {
 	if err != nil {
 		return fmt.Errorf("serve HTTP: %w; give another --listen", err)
 	}
-	if host, _, _ := net.SplitHostPort(f.listen); !loopback(host) {
-		log.Warn("there is no authentication: whoever reaches this address can read and delete in these buckets", "address", listener.Addr().String())
+	f.access.say(log, listener.Addr().String())
+	scheme := "http"
+	if cfg := open.httpTLS(); cfg != nil {
+		listener, scheme = tls.NewListener(listener, cfg), "https"
 	}
-	a.sayListening("http", listener.Addr())
+	a.sayListening(scheme, listener.Addr())
 	err = serveCache(ctx, c, listener, log)
 	log.Info("stopped", "stats", c.Stats())
 	return err

@@ -15,12 +15,14 @@ import (
 // throughCache says where the object cache is (03 §11).
 type throughCache struct {
 	instances []string
+	caller    callerFlags
 	log       *slog.Logger // nil: nothing is said
 }
 
 func (c *throughCache) register(f *pflag.FlagSet) {
 	f.StringSliceVar(&c.instances, "object-cache-instances", nil,
-		"HOST:PORT,… of strandline cache: cold reads and deletes of slots and settled objects go through them; the same list for every process of a deployment")
+		"HOST:PORT,… of strandline cache: cold reads and deletes of slots and settled objects go through them; the same list for every process of a deployment. With TLS: https://HOST:PORT")
+	c.caller.register(f)
 }
 
 func (c *throughCache) config() (objcache.Config, error) {
@@ -28,6 +30,14 @@ func (c *throughCache) config() (objcache.Config, error) {
 	if err := cfg.Validate(); err != nil {
 		return cfg, usage("--object-cache-instances: %w", err)
 	}
+	if len(c.instances) == 0 {
+		return cfg, c.caller.validate()
+	}
+	caller, err := c.caller.open()
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Token, cfg.Transport = caller.token, caller.transport
 	return cfg, nil
 }
 

@@ -33,6 +33,12 @@ func otherBucket(err error) bool {
 	return errors.As(err, &r) && r.status == http.StatusMisdirectedRequest
 }
 
+// notLetIn: the instance does not take our token, or misses one.
+func notLetIn(err error) bool {
+	var r *refusal
+	return errors.As(err, &r) && (r.status == http.StatusUnauthorized || r.status == http.StatusForbidden)
+}
+
 // call is one request to an instance, under a watch that ends it if it stands still.
 type call struct {
 	*http.Response
@@ -60,6 +66,13 @@ func (d *Driver) do(ctx context.Context, req *http.Request, idle time.Duration) 
 	c := &call{idle: idle, end: cancel, watch: time.AfterFunc(idle, func() { cancel(errSlow) })}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { c.sent = true }})
 	req.Header.Set(wire.HeaderBucket, d.cfg.Bucket)
+	if d.cfg.Token != nil {
+		token, err := d.cfg.Token(ctx)
+		if err != nil {
+			return c, err
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	// Not through a Client: no redirects, no cookies.
 	resp, err := d.transport.RoundTrip(req.WithContext(ctx)) //nolint:bodyclose // call.close does
 	if err != nil {
@@ -83,7 +96,7 @@ func (d *Driver) judge(ctx context.Context, in *instance, err error) {
 	switch {
 	case err == nil:
 		d.well(in)
-	case otherBucket(err):
+	case otherBucket(err), notLetIn(err):
 		d.broken(in, err) // it will not learn better soon: leave it alone
 	case errors.As(err, &r):
 		d.well(in)

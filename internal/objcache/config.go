@@ -1,12 +1,16 @@
 package objcache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/strandline/strandline/objstore"
 )
 
 const (
@@ -46,6 +50,12 @@ type Config struct {
 	QueueKeys     int           // keys waiting for eviction, per instance
 	Rest          time.Duration // first pause after a failure, up to MaxRest
 
+	// Token is presented to the instances; nil: none is.
+	Token func(ctx context.Context) (string, error)
+	// Transport makes a transport one for the instances: TLS, and what may be sent over what;
+	// nil: it is used as it is.
+	Transport func(*http.Transport) http.RoundTripper
+
 	Clock  func() time.Time
 	Logger *slog.Logger
 }
@@ -62,6 +72,9 @@ func (c Config) withDefaults() Config {
 	or(&c.Rest, DefaultRest)
 	if c.QueueKeys == 0 {
 		c.QueueKeys = DefaultQueueKeys
+	}
+	if c.Transport == nil {
+		c.Transport = func(t *http.Transport) http.RoundTripper { return t }
 	}
 	if c.Cacheable == nil {
 		c.Cacheable = func(string) bool { return false }
@@ -86,7 +99,7 @@ func (c Config) Validate() error {
 		case err != nil:
 			errs = append(errs, err)
 		case seen[addr]:
-			errs = append(errs, fmt.Errorf("instance %s is named twice", text))
+			errs = append(errs, fmt.Errorf("instance %s is named twice", addr))
 		}
 		seen[addr] = true
 	}
@@ -113,7 +126,7 @@ func address(text string) (string, error) {
 	u, err := url.Parse(full)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Port() == "" || u.User != nil ||
 		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("object cache instance %q: give HOST:PORT, or http://HOST:PORT", text)
+		return "", fmt.Errorf("object cache instance %q: give HOST:PORT, or http:// or https:// before it", objstore.Shown(text))
 	}
 	return u.Scheme + "://" + strings.ToLower(u.Host), nil
 }

@@ -32,6 +32,7 @@
 // Memory: a frame (256 KiB) per body that is read in small pieces, and at most
 // Config.QueueKeys keys (about 250 bytes each) per instance.
 //
-// There is no authentication: an instance does what it is asked. It has to be reachable
-// for this deployment's processes only.
+// Instances may ask for a token and speak TLS: Config.Token and Config.Transport. The token
+// needs the scope read, and admin for whoever deletes. An instance that refuses it is left
+// alone like one that failed, and said so of: the store is asked directly.
 package objcache

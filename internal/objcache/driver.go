@@ -22,7 +22,8 @@ type Driver struct {
 
 	cfg       Config
 	instances []*instance
-	transport *http.Transport
+	transport http.RoundTripper
+	idle      func() // closes the transport's connections that nobody uses
 	stats     stats
 
 	ctx    context.Context // ends with Close
@@ -45,15 +46,13 @@ type instance struct {
 // key is its. Close it; the inner driver is closed with it.
 func Wrap(inner objstore.Driver, cfg Config) *Driver {
 	cfg = cfg.withDefaults()
-	d := &Driver{
-		Driver: inner, cfg: cfg, wake: make(chan struct{}, 1),
-		transport: &http.Transport{
-			DialContext: (&net.Dialer{Timeout: cfg.ConnectTimeout}).DialContext, TLSHandshakeTimeout: 2 * cfg.ConnectTimeout,
-			// As many as one reader has ranges under way; the default of 2 reopens the rest.
-			MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true,
-			// No proxy of the environment: the instances are neighbours.
-		},
+	t := &http.Transport{
+		DialContext: (&net.Dialer{Timeout: cfg.ConnectTimeout}).DialContext, TLSHandshakeTimeout: 2 * cfg.ConnectTimeout,
+		// As many as one reader has ranges under way; the default of 2 reopens the rest.
+		MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true,
+		// No proxy of the environment: the instances are neighbours.
 	}
+	d := &Driver{Driver: inner, cfg: cfg, wake: make(chan struct{}, 1), transport: cfg.Transport(t), idle: t.CloseIdleConnections}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	for _, text := range cfg.Instances {
 		addr, err := address(text)
@@ -81,7 +80,7 @@ func (d *Driver) Close() error {
 	d.cancel()
 	d.work.Wait()
 	d.lastCall()
-	d.transport.CloseIdleConnections()
+	d.idle()
 	return d.Driver.Close()
 }
 

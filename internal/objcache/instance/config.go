@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 )
 
@@ -38,9 +39,12 @@ type Config struct {
 	Dir    string
 	Bytes  int64 // of all files, also while they are written
 	MaxAge time.Duration
-	// Keys says which keys may be read and deleted here; nil: all. There is no
-	// authentication, and what is not cached is none of this package's business.
+	// Keys says which keys may be read and deleted here; nil: all. What is not cached is none
+	// of this package's business, whoever asks.
 	Keys func(key string) bool
+	// Guard wraps a route with authentication: access.Read of ranges and figures, access.Admin
+	// of deletes; nil: whoever reaches the instance may do all of it.
+	Guard func(scope string, next http.Handler) http.Handler
 
 	Clock  func() time.Time // wall time: it is written into files
 	Logger *slog.Logger
@@ -57,6 +61,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
+	}
+	if c.Guard == nil {
+		c.Guard = func(_ string, next http.Handler) http.Handler { return next }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -48,5 +48,6 @@
 // The process takes up to twice the sum, since Go's collector lets as much garbage gather:
 // 370 MiB were measured under 64 readers of large objects, 512 MiB under 128 slow ones.
 //
-// There is no authentication; whoever reaches an instance can read and delete in its buckets.
+// Who may read and delete is Config.Guard's to say. Without it, whoever reaches an instance can
+// read and delete what it caches, in its buckets. /healthz and /readyz are open.
 package instance

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/strandline/strandline/internal/access"
 	"github.com/strandline/strandline/internal/objcache/wire"
 	"github.com/strandline/strandline/objstore"
 )
@@ -54,10 +55,11 @@ var kinds = []struct {
 func (c *Cache) Handler() http.Handler {
 	reads, forgets := make(chan struct{}, maxReads), make(chan struct{}, maxForgets)
 	mux := http.NewServeMux()
-	mux.Handle("GET "+wire.PathObjects+"{key...}", admit(reads, c.serveRead))
-	mux.Handle("POST "+wire.PathDelete, admit(forgets, c.serveDelete))
-	mux.Handle("POST "+wire.PathEvict, admit(forgets, c.serveEvict))
-	mux.HandleFunc("GET "+wire.PathStatus, func(w http.ResponseWriter, _ *http.Request) { reply(w, c.Stats()) })
+	guard := c.cfg.Guard
+	mux.Handle("GET "+wire.PathObjects+"{key...}", guard(access.Read, admit(reads, c.serveRead)))
+	mux.Handle("POST "+wire.PathDelete, guard(access.Admin, admit(forgets, c.serveDelete)))
+	mux.Handle("POST "+wire.PathEvict, guard(access.Admin, admit(forgets, c.serveEvict)))
+	mux.Handle("GET "+wire.PathStatus, guard(access.Read, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, c.Stats()) })))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", c.serveReady)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
