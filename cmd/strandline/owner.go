@@ -15,6 +15,7 @@ import (
 type ownerFlags struct {
 	backend  backendFlags
 	listen   listenFlags
+	otlp     otlpFlags
 	steal    bool
 	ack      string
 	segBytes sizeFlag
@@ -33,6 +34,7 @@ func (o *ownerFlags) register(f *pflag.FlagSet) {
 	o.backend.cache.register(f)
 	o.listen.register(f, defaultHTTP)
 	o.listen.registerAdvertise(f)
+	o.otlp.register(f)
 	f.BoolVar(&o.steal, "steal", false, "take chains whose owner's lease still lives")
 	f.StringVar(&o.ack, "ack", "local", "default acknowledgement: local or shared")
 	f.Var(&o.segBytes, "segment-size", "seal a segment at this size, 17MiB to 2GiB")
@@ -60,7 +62,7 @@ func (o *ownerFlags) validate() error {
 	o.writer.WAL.SegmentBytes = int64(o.segBytes)
 	o.writer.WAL.SegmentAge = o.segAge
 	o.writer.ConsumerHoldMax, o.writer.QuarantineMax = int64(o.consumerHold), int64(o.quarantineMax)
-	errs := []error{o.writer.Validate(), o.listen.validate()}
+	errs := []error{o.writer.Validate(), o.listen.validate(), o.otlp.validate(&o.listen)}
 	if o.listen.http == "" {
 		errs = append(errs, errors.New("--http: give the address to take rows on"))
 	}

@@ -61,6 +61,11 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 	if s.around, err = s.flags.listen.surround(s.log); err != nil {
 		return err
 	}
+	in, err := s.openLogs()
+	if err != nil {
+		return err
+	}
+	s.around.logs = in
 	address, err := s.flags.listen.address(ctx)
 	if err != nil {
 		return err
@@ -82,6 +87,13 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 		return errors.Join(fmt.Errorf("serve HTTP: %w; give another --http", err), s.now.Load().writer.Close(ctx))
 	}
 	s.sayListening(s.around.scheme(), listener.Addr())
+	part, err := in.listen(ctx)
+	if err != nil {
+		return errors.Join(err, listener.Close(), s.now.Load().writer.Close(ctx))
+	}
+	if part != nil {
+		parts = append(parts, part)
+	}
 	err = serveHTTP(ctx, &httpService{
 		flags: &s.flags.listen, around: s.around, log: s.log, listener: listener, stopping: s.stopping,
 		handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.now.Load().routes.ServeHTTP(w, r) }),

@@ -16,6 +16,7 @@
 //	name.go       a stream's name out of an attribute
 //	write.go      one append a stream, and the identity that makes a retry harmless
 //	verdict.go    errors on the wire: what a sender may try again
+//	counts.go     what was taken, for telemetry
 //
 // Contract. A row's payload is an ExportLogsServiceRequest in protobuf that holds just this
 // record with its resource and scope, so every OTLP tool reads it. Success, also partial

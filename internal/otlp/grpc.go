@@ -148,11 +148,11 @@ func export(srv any, ctx context.Context, read func(any) error, around grpc.Unar
 func (r *Receiver) export(ctx context.Context, body raw) (*raw, error) {
 	mine := r.share()
 	defer mine.release()
-	err := mine.grow(int64(len(body)))
-	var no rejected
-	if err == nil {
-		no, err = r.take(ctx, body, mine)
+	if err := mine.grow(int64(len(body))); err != nil {
+		r.end(ctx, 0, rejected{}, err)
+		return nil, verdictOf(err).status().Err()
 	}
+	no, err := r.take(ctx, body, mine)
 	if err != nil {
 		return nil, verdictOf(err).status().Err()
 	}

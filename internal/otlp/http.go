@@ -57,6 +57,7 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request, form string, 
 		body, err = decodeJSON(body, mine)
 	}
 	if err != nil {
+		r.end(req.Context(), 0, rejected{}, err)
 		return rejected{}, err
 	}
 	return r.take(req.Context(), body, mine)

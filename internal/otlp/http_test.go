@@ -307,6 +307,13 @@ func TestNeverBesideLater(t *testing.T) {
 		return map[string]error{"bad": ErrNever, "away": localtier.ErrLeaseLost}[b.Stream]
 	}
 	r := receiver(t, l, nil)
+	defer func() {
+		post(r, asProtobuf, []byte("x"))
+		post(r, asProtobuf, protobuf(t, batch(3, "good")))
+		if got, want := r.Counts(), (Counts{Taken: 1, Partial: 1, Refused: 1, Later: 1, Records: 7, Rejected: 2}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}()
 	body := protobuf(t, batch(2, "bad", "away", "good"))
 	if w := post(r, asProtobuf, body); w.Code != http.StatusServiceUnavailable {
 		t.Fatal(w.Code, w.Body)

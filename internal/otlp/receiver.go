@@ -52,6 +52,7 @@ type Receiver struct {
 	largest   int // record, as a row: MaxRecordBytes, less in tests
 	memory    *semaphore.Weighted
 	complains *rate.Limiter
+	counters  counters
 }
 
 // New wires a Receiver.
@@ -82,18 +83,26 @@ func (r *Receiver) share() *share { return &share{all: r.memory} }
 // take is a whole request in protobuf: on return every record is durable, or counted as
 // rejected, or there is an error and the sender has to keep all of them.
 func (r *Receiver) take(ctx context.Context, body []byte, mine *share) (rejected, error) {
-	no, err := r.takeAll(ctx, body, mine)
+	in, err := decode(body, mine)
 	if err != nil {
-		r.complain(ctx, err)
+		r.end(ctx, 0, rejected{}, err)
+		return rejected{}, err
 	}
+	n := in.Logs().LogRecordCount()
+	no, err := r.takeRows(ctx, in, mine)
+	r.end(ctx, n, no, err)
 	return no, err
 }
 
-func (r *Receiver) takeAll(ctx context.Context, body []byte, mine *share) (rejected, error) {
-	in, err := decode(body, mine)
+// end counts a request, and complains of it.
+func (r *Receiver) end(ctx context.Context, n int, no rejected, err error) {
+	r.counters.count(n, no, err)
 	if err != nil {
-		return rejected{}, err
+		r.complain(ctx, err)
 	}
+}
+
+func (r *Receiver) takeRows(ctx context.Context, in plogotlp.ExportRequest, mine *share) (rejected, error) {
 	size := rowsBytes(in.Logs())
 	if size > MaxRowsBytes {
 		return rejected{}, tooLarge("the records, each with its resource and scope, are more than %d bytes; send fewer at once", MaxRowsBytes)
