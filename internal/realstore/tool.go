@@ -25,6 +25,8 @@ var tools = map[string]struct{ module, pkg string }{
 	"golangci-lint": {"lint", "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
 	"gofumpt":       {"lint", "mvdan.cc/gofumpt"},
 	"staticcheck":   {"lint", "honnef.co/go/tools/cmd/staticcheck"},
+	"govulncheck":   {"vuln", "golang.org/x/vuln/cmd/govulncheck"},
+	"indexdb":       {"vuln", "golang.org/x/vulndb/cmd/indexdb"},
 }
 
 // Build returns the path of a pinned program, and builds it if no binary of just these
