@@ -154,10 +154,7 @@ func (a *app) auditorCommand() *cobra.Command {
 			"short graces are seen through in one run. Any number of auditors may run at once.\n" +
 			"Duties: absorb-check, settle, pack-merge, tail-fill, gc, teardown, reclaim, trim-check, reap-check, orphan, sweep.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r.lingers = cmd.Flags().Changed("linger")
-			return a.runAuditor(cmd.Context(), &r)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runAuditor(cmd.Context(), &r) },
 	}
 	fs := cmd.Flags()
 	r.backend.register(fs)
@@ -170,6 +167,7 @@ func (a *app) auditorCommand() *cobra.Command {
 	fs.BoolVar(&r.flags.config.DryRun, "dry-run", false, "print what would be deleted or rewritten and why the rest stays; change nothing")
 	fs.BoolVar(&r.flags.config.Sweep, "sweep", false, "also reclaim settled objects that nothing watches")
 	fs.StringSliceVar(&r.flags.config.Duties, "duty", nil, "run only these duties, e.g. gc or pack-merge (see above)")
+	a.check("auditor", r.validate)
 	return cmd
 }
 
@@ -181,7 +179,6 @@ type auditorRun struct {
 	proving proving
 	once    bool
 	linger  time.Duration
-	lingers bool // linger was given
 }
 
 // validate reports every fault at once.
@@ -190,7 +187,7 @@ func (r *auditorRun) validate() error {
 	if r.flags.config.DryRun && !r.once {
 		errs = append(errs, errors.New("--dry-run looks at what is due now: give --once, too"))
 	}
-	if r.lingers && !r.once {
+	if r.flags.given("linger") && !r.once {
 		errs = append(errs, errors.New("--linger is how long --once waits: give --once, too, or leave it out"))
 	}
 	if r.linger < 0 {
@@ -237,7 +234,7 @@ func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
 		}
 		return firstOf(ignoreCancel(ctx, run(ctx)), a.printSummary(t, aud.Summary()))
 	}
-	if !r.lingers {
+	if !r.flags.given("linger") {
 		if r.linger, err = defaultLinger(ctx, t); err != nil {
 			return err
 		}

@@ -51,6 +51,7 @@ func (a *app) cacheCommand() *cobra.Command {
 	fs.Var(&f.bytes, "cache-bytes", "most bytes of its files, 64MiB or more")
 	fs.DurationVar(&f.config.MaxAge, "max-age", instance.DefaultMaxAge, "longest that a range is served after it was read of the bucket: bounds what a delete that never arrived leaves readable")
 	fs.StringArrayVar(&f.stores, "store", nil, "CLASS=URL[,URL…], as for all commands; any classes")
+	a.check("cache", func() error { _, err := f.validate(); return err })
 	return cmd
 }
 

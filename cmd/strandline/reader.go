@@ -48,6 +48,7 @@ func (a *app) readerCommand() *cobra.Command {
 	r.backend.cache.register(f)
 	r.listen.register(f, defaultHTTP)
 	f.DurationVar(&r.poll, "follow-poll", defaultFollowPoll, "how often a follower asks the catalog for rows that came in, 50ms to 1m")
+	a.check("reader", r.validate)
 	return cmd
 }
 

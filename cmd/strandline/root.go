@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+
+	"github.com/strandline/strandline/internal/settings"
 )
 
 // streams are the process's ends; tests pass buffers.
@@ -25,6 +24,11 @@ type app struct {
 	streams
 	json     bool
 	logLevel string
+	config   string
+	set      *settings.Set // once the flags have their values
+	checks   checks
+	// settingsFault is what is wrong with environment and file; only config goes on with it.
+	settingsFault error
 }
 
 // run executes one command line and returns the exit code of design 05.
@@ -53,7 +57,7 @@ func (a *app) root() *cobra.Command {
 		Long: "Strandline appends rows durably to a local segment log, publishes sealed segments to an\n" +
 			"S3-compatible bucket, packs them, and reclaims what is dead. Start with: strandline up --dir ./data",
 		SilenceUsage: true, SilenceErrors: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error { return a.configure(cmd, args) },
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Version:           buildVersion(),
 		Args:              usageArgs(cobra.NoArgs),
@@ -65,9 +69,10 @@ func (a *app) root() *cobra.Command {
 	})
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "print JSON for machines; errors are plain text on stderr all the same, and the exit code tells their kind")
+	f.StringVar(&a.config, "config", "", "YAML file of settings: flags by their names, those of one command below its name; flags and STRANDLINE_… go before it")
 	f.StringVar(&a.logLevel, "log-level", "info", "debug, info, warn or error")
 	root.AddCommand(
-		a.upCommand(), a.writerCommand(), a.auditorCommand(), a.readerCommand(), a.cacheCommand(),
+		a.upCommand(), a.writerCommand(), a.auditorCommand(), a.readerCommand(), a.cacheCommand(), a.configCommand(),
 		a.appendCommand(), a.catCommand(), a.scanCommand(), a.streamsCommand(), a.trimCommand(), a.rmCommand(), a.consumersCommand(),
 		a.statusCommand(), a.topologyCommand(), a.fsckCommand(), a.explainCommand(), a.acceptLossCommand(), a.doctorCommand(), a.inspectCommand(),
 		a.salvageCommand(), a.quarantineCommand(), a.tokenCommand(), a.driveCommand(), a.benchCommand(),
@@ -100,22 +105,6 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 			return usage("%w; usage: %s", err, cmd.UseLine())
 		}
 	}
-}
-
-// fromEnvironment fills flags that were not given from STRANDLINE_<FLAG>.
-func fromEnvironment(flags *pflag.FlagSet) error {
-	var errs []error
-	flags.VisitAll(func(f *pflag.Flag) {
-		name := "STRANDLINE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		value, ok := os.LookupEnv(name)
-		if !ok || f.Changed || f.Name == "help" || f.Name == "version" {
-			return
-		}
-		if err := flags.Set(f.Name, value); err != nil {
-			errs = append(errs, usage("environment %s: %w", name, err))
-		}
-	})
-	return errors.Join(errs...)
 }
 
 // logger writes text to a terminal and JSON elsewhere.

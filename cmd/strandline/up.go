@@ -35,6 +35,7 @@ func (a *app) upCommand() *cobra.Command {
 	u.auditor.register(f)
 	u.proving.register(f)
 	f.Uint32Var(&u.shards, "shards", 0, "shards of a new deployment (default 4); of a standing one: must agree")
+	a.check("up", u.validate)
 	return cmd
 }
 

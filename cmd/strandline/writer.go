@@ -46,6 +46,7 @@ func (a *app) writerCommand() *cobra.Command {
 	f.StringVar(&w.shards, "shards", "", "shards to own, like 0-3,7")
 	f.Uint32Var(&w.index, "shard-index", 0, "which of --shard-count writers this is, from 0")
 	f.Uint32Var(&w.count, "shard-count", 0, "number of writers that share the shards evenly")
+	a.check("writer", w.validate)
 	return cmd
 }
 
