@@ -106,3 +106,17 @@ func PackKeyDerivable(k segment.Key, row *ChainRow, others []segment.Key) bool {
 	}
 	return false
 }
+
+// CheckBurn: every key is condemned, or burned already (a lost answer). state has those
+// that have an intent.
+func CheckBurn(keys []string, state map[string]IntentState) error {
+	for _, k := range keys {
+		if s := state[k]; s != IntentCondemned && s != IntentBurned {
+			if s == "" {
+				s = "no intent"
+			}
+			return Conflict("BurnKey", "state of "+k, IntentCondemned, s)
+		}
+	}
+	return nil
+}

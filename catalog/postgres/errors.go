@@ -1,0 +1,140 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/strandline/strandline/catalog"
+)
+
+// errMoved: a row that was read without a lock is not what stands any more. Nothing
+// happened; the verb is run again and decides anew.
+var errMoved = errors.New("a row moved while the verb ran")
+
+// SQLSTATE codes that decide something.
+const (
+	codeUnique       = "23505"
+	codeReadOnly     = "25006" // a standby, or a primary that was demoted
+	codeSerialize    = "40001"
+	codeDeadlock     = "40P01"
+	codeDiskFull     = "53100"
+	codeTooMany      = "53300"
+	codeLockTimeout  = "55P03"
+	codeCanceled     = "57014"
+	codeAdminEnd     = "57P01"
+	codeCrash        = "57P02"
+	codeCannotAccept = "57P03"
+	codeDropped      = "57P04"
+)
+
+func codeOf(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// conflicted: the transaction lost against another and certainly did not commit. A
+// unique key is one of these: a row came where the verb had seen none.
+func conflicted(err error) bool {
+	switch codeOf(err) {
+	case codeSerialize, codeDeadlock, codeUnique:
+		return true
+	}
+	return errors.Is(err, errMoved)
+}
+
+// gone: this server does not serve, or not any more. Another one of the DSN may.
+func gone(err error) bool {
+	if err == nil || isTyped(err) || errors.Is(err, errMoved) {
+		return false
+	}
+	code := codeOf(err)
+	switch code {
+	case codeReadOnly, codeTooMany, codeAdminEnd, codeCrash, codeCannotAccept:
+		return true
+	case "":
+		return brokenWire(err)
+	}
+	return code[:2] == "08"
+}
+
+// brokenWire: no server answered, or its answer was cut.
+func brokenWire(err error) bool {
+	var connect *pgconn.ConnectError // its timeout is not the caller's context
+	if errors.As(err, &connect) {
+		return true
+	}
+	var wire net.Error
+	return !ctxErr(err) && (errors.As(err, &wire) || pgconn.SafeToRetry(err) || isEOF(err))
+}
+
+// kindOf maps an error to one of catalog's kinds, nil if it is none of the server's.
+func kindOf(err error) error {
+	code := codeOf(err)
+	switch {
+	case code == codeDiskFull:
+		return catalog.ErrNoSpace
+	case code == codeUnique, code == codeDropped, len(code) == 5 && slices.Contains([]string{"23", "XX"}, code[:2]):
+		return catalog.ErrCorrupt
+	case conflicted(err), gone(err), code == codeLockTimeout, code == codeCanceled, len(code) == 5 && slices.Contains([]string{"53", "57", "58"}, code[:2]):
+		return catalog.ErrUnavailable
+	}
+	return nil // a statement of ours is wrong, or too much was asked
+}
+
+// mapError gives an error its kind, once, with what was being done. Nothing happened.
+func mapError(doing string, err error) error {
+	if err == nil || isTyped(err) {
+		return err
+	}
+	if ctxErr(err) {
+		return fmt.Errorf("%w: %s: %w", catalog.ErrUnavailable, doing, err)
+	}
+	kind := kindOf(err)
+	if kind == nil {
+		return fmt.Errorf("catalog: %s: %w", doing, err)
+	}
+	return fmt.Errorf("%w: %s: %w%s", kind, doing, err, nextStep(kind, err))
+}
+
+// nextStep is what an operator may do about it.
+func nextStep(kind, err error) string {
+	switch code := codeOf(err); {
+	case errors.Is(kind, catalog.ErrCorrupt):
+		return "; stop all processes, keep a copy of the database, restore it or run rebuild"
+	case errors.Is(kind, catalog.ErrNoSpace):
+		return "; make room on the disk of PostgreSQL"
+	case code == codeReadOnly:
+		return "; no server of the DSN takes writes: promote one, or name the primary"
+	case code == codeTooMany:
+		return "; raise max_connections, or lower the pools' size"
+	case code == codeLockTimeout, code == codeCanceled:
+		return "; the server was too slow or a lock was held for too long: look at pg_stat_activity"
+	case gone(err):
+		return "; check that PostgreSQL runs and that the DSN names all its hosts"
+	}
+	return ""
+}
+
+func ctxErr(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func isTyped(err error) bool {
+	for _, k := range []error{
+		catalog.ErrConflict, catalog.ErrFenced, catalog.ErrVoid, catalog.ErrNotFound, catalog.ErrBeyondTip,
+		catalog.ErrUnavailable, catalog.ErrAmbiguous, catalog.ErrCorrupt, catalog.ErrInvalid, catalog.ErrReadOnly, catalog.ErrNoSpace,
+	} {
+		if errors.Is(err, k) {
+			return true
+		}
+	}
+	return false
+}

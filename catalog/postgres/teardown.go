@@ -1,0 +1,169 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// TrimStream raises a stream's live_from and arms its teardown.
+func (d *DB) TrimStream(ctx context.Context, name string, pos segment.Pos) (catalog.Stream, error) {
+	return d.trimStream(ctx, "TrimStream", name, func(s *catalog.Stream) (segment.Pos, bool, error) {
+		return pos, s.Deleted, catalog.CheckTrimPos(s, pos)
+	})
+}
+
+// DeleteStream trims through the tip and lists the stream as deleted.
+func (d *DB) DeleteStream(ctx context.Context, name string) (catalog.Stream, error) {
+	return d.trimStream(ctx, "DeleteStream", name, func(s *catalog.Stream) (segment.Pos, bool, error) {
+		return s.Last.Next(), true, nil
+	})
+}
+
+// trimStream holds the stream's row: of a trim and an absorb that moves the tip, the
+// second sees what the first left (moveTips).
+func (d *DB) trimStream(ctx context.Context, verb, name string, decide func(*catalog.Stream) (segment.Pos, bool, error)) (s catalog.Stream, err error) {
+	err = d.write(ctx, verb, func(t *tx) (err error) {
+		m := t.askStream("s.name = $1", []byte(name), " FOR UPDATE OF s")
+		if err := t.flush(); err != nil {
+			return err
+		}
+		if err := m.check(); err != nil {
+			return err
+		}
+		s = m.Stream
+		pos, deleted, err := decide(&s)
+		if err != nil {
+			return err
+		}
+		if s.LiveFrom.Less(pos) { // never lowered (I6)
+			s.LiveFrom = pos
+		}
+		s.Deleted = deleted
+		t.exec("UPDATE stream SET live_epoch = $1::int8, live_seq = $2, deleted = $3 WHERE id = $4", int64(s.LiveFrom.Epoch), int64(s.LiveFrom.Seq), s.Deleted, s.ID)
+		t.arm(catalog.DutyTeardown, catalog.StreamID(s.ID), "", 0)
+		return nil
+	})
+	return s, err
+}
+
+// WalkStream returns the next page of a stream's dead refs. Retired ones are gone,
+// so the next call goes on where this one ended.
+func (d *DB) WalkStream(ctx context.Context, streamID int64, limit int) (w catalog.WalkPage, err error) {
+	err = d.read(ctx, "WalkStream", func(t *tx) error {
+		w = catalog.WalkPage{}
+		t.askKinds("WalkStream")
+		m := t.askStream("s.id = $1::int8", streamID, "")
+		n := page(limit)
+		// Each row is dead or ends the walk: one more than a page is enough to know.
+		t.ask(selectRefs+"WHERE r.stream = $1 ORDER BY r.stream, r.epoch, r.first LIMIT $2", func(scan scanFunc) error {
+			l, err := scanRef(scan)
+			if err != nil {
+				return err
+			}
+			switch {
+			case l.Dead(l.LiveFrom) && len(w.Dead) == n:
+				w.More = true
+				return errStop
+			case l.Dead(l.LiveFrom):
+				w.Dead = append(w.Dead, l.Ref)
+				return nil
+			case l.Straddles(l.LiveFrom):
+				w.Straddle = &l.Ref
+			}
+			return errStop // the first live one: all behind it lie higher
+		}, streamID, int64(n+1))
+		if err := t.flush(); err != nil {
+			return err
+		}
+		w.Stream, w.LiveFrom = m.Stream, m.live
+		return m.check()
+	})
+	if err != nil {
+		return catalog.WalkPage{}, err
+	}
+	return w, nil
+}
+
+// ArmWatchers arms what will look at the objects of refs that are about to go.
+func (d *DB) ArmWatchers(ctx context.Context, refs []catalog.Ref) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	return d.write(ctx, "ArmWatchers", func(t *tx) error {
+		for i := range refs {
+			if !refs[i].Kind.Known() {
+				return catalog.ErrUnknownKind("ArmWatchers", refs[i].Kind, refs[i].Key)
+			}
+		}
+		grace, err := t.grace()
+		if err != nil {
+			return err
+		}
+		t.watchSettled(refs, grace)
+		return t.slotsDue(keysOf(refs, isSlot), false)
+	})
+}
+
+// slotsDue queues that the settle markers of slots become due, of those that still owe
+// one. unnamed: only of slots that no ref names any more.
+func (t *tx) slotsDue(keys []string, unnamed bool) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	ids := make([]string, len(keys))
+	for i, key := range keys {
+		k, err := segment.ParseKey(key)
+		if err != nil || k.Kind != segment.KeySlot {
+			return catalog.ErrUnknownKind("slots due", catalog.RefSlot, key)
+		}
+		ids[i] = catalog.SettleID(k.Chain, k.ID)
+	}
+	t.newVersion()
+	t.exec("UPDATE marker SET version = "+version+`, due = LEAST(due, $1) FROM unnest($2::text[], $3::text[]) j(id, key)
+ WHERE marker.duty = 'settle' AND marker.id = j.id
+ AND (NOT $4 OR NOT EXISTS (SELECT 1 FROM object o JOIN ref r ON r.object = o.id WHERE o.key = j.key))`, nanos(t.now), ids, keys, unnamed)
+	return nil
+}
+
+// RetireRefs deletes dead refs that stand as they were seen; others are left. What was
+// dead when it was read stays dead, for live_from only rises; and a ref that a commit
+// replaced meanwhile is not deleted (deleteRefs).
+func (d *DB) RetireRefs(ctx context.Context, refs []catalog.Ref) (retired int, err error) {
+	if len(refs) == 0 {
+		return 0, nil
+	}
+	err = d.write(ctx, "RetireRefs", func(t *tx) error {
+		retired = 0
+		t.askKinds("RetireRefs")
+		have := t.askStanding(refs)
+		if err := t.flush(); err != nil {
+			return err
+		}
+		var gone []catalog.Ref
+		for i := range refs {
+			l, ok := have[idOf(&refs[i])]
+			if ok && l.Same(&refs[i]) && l.Dead(l.LiveFrom) {
+				gone = append(gone, l.Ref)
+				delete(have, idOf(&refs[i])) // named twice, counted once
+			}
+		}
+		if len(gone) == 0 {
+			return nil
+		}
+		objects, err := t.lockObjects(nil, gone)
+		if err != nil {
+			return err
+		}
+		t.deleteRefs(gone, objects)
+		t.dropObjects(gone)
+		retired = len(gone)
+		// The object row is gone with its last ref, so "no ref names it" is plain to see.
+		return t.slotsDue(keysOf(gone, isSlot), true)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return retired, nil
+}
