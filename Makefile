@@ -16,7 +16,7 @@ test: ## all tests, with the race detector, against real MinIO and versitygw ser
 	$(GO) test -race -timeout 20m ./...
 	$(GO) test ./internal/sim -run '^TestSim$$' -count=1 -timeout 20m -seeds=2000
 
-lint: ## vet, staticcheck, gofumpt, golangci-lint (pinned in tools/)
+lint: ## vet, staticcheck, gofumpt, golangci-lint, govulncheck (pinned in tools/)
 	./tools/lint/run
 
 fmt: ## format all Go files
