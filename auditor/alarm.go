@@ -15,6 +15,9 @@ import (
 // it is not told at all.
 const maxAlarms = 10_000
 
+// OutcomeLost counts the objects that were told of as lost.
+const OutcomeLost = "lost objects told"
+
 // alarm tells of an object that is missing although a ref names it, whichever duty met
 // it: once per key, not once per pass. What it is told is only where it looks; the alarm
 // rests on a look at the refs and then at every bucket. K29: gone below live_from is
@@ -36,7 +39,7 @@ func (a *Auditor) alarm(ctx context.Context, d catalog.Duty, met error) {
 		return
 	}
 	a.Logger.Error("an object is lost", "key", key, "duty", string(d), "detail", detail)
-	a.ledger.count(string(d), "lost objects told", 1)
+	a.ledger.count(string(d), OutcomeLost, 1)
 }
 
 // alarms is alarm for the members that a batch left out.

@@ -177,6 +177,9 @@ func (a *Auditor) wire() []duty {
 	return slices.DeleteFunc(all, func(d duty) bool { return !slices.Contains(a.cfg.Duties, string(d.name)) })
 }
 
+// DutyNames are those of all duties, in the order of the data's way.
+func DutyNames() []string { return dutyNames() }
+
 func dutyNames() []string {
 	return []string{
 		string(catalog.DutyAbsorbCheck), string(catalog.DutySettle), string(catalog.DutyPackMerge), string(catalog.DutyTailFill),
