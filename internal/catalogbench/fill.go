@@ -60,9 +60,11 @@ func found(ctx context.Context, cat catalog.Catalog) (*chain, error) {
 	return &chain{Chain: segment.Chain{Epoch: 1}, cat: cat, next: 1, seq: 1}, nil
 }
 
-// scattered is a slot of refs, each of another stream: every step-th from offset on.
-func (c *chain) scattered(refs, step, offset int) catalog.Absorb {
-	return c.slot(refs, func(i int) string { return fmt.Sprintf("stream-%07d", (i*step+offset)%streams) })
+// scattered is a slot of refs, each of another stream: evenly over all of them, in their
+// order, and from one slot to the next over others.
+func (c *chain) scattered(refs, turn int) catalog.Absorb {
+	step := streams / refs
+	return c.slot(refs, func(i int) string { return fmt.Sprintf("stream-%07d", i*step+turn%step) })
 }
 
 // slot is the chain's next one: refs of a row each.
@@ -106,7 +108,7 @@ func (c *chain) absorb(ctx context.Context, a catalog.Absorb) (time.Duration, er
 func (c *chain) fill(ctx context.Context, refs int) (time.Duration, error) {
 	var all time.Duration
 	for left := refs; left > 0; left -= largeSlot {
-		took, err := c.absorb(ctx, c.scattered(min(left, largeSlot), 1, 0))
+		took, err := c.absorb(ctx, c.scattered(min(left, largeSlot), 0))
 		if err != nil {
 			return 0, fmt.Errorf("filling: %w", err)
 		}

@@ -28,7 +28,7 @@ func bareOf(verb string) string { return "bare " + verb }
 func (c *chain) round(ctx context.Context, p *place, o *Options, into map[string][]sample) error {
 	// What the bare inserts of the round before wrote makes SQLite forget all the pages that
 	// the committer's connection knew. Those of every stream come back with this one.
-	if _, err := c.absorb(ctx, c.scattered(largeSlot, 1, 0)); err != nil {
+	if _, err := c.absorb(ctx, c.scattered(largeSlot, 0)); err != nil {
 		return fmt.Errorf("warming up: %w", err)
 	}
 	small, err := c.absorbed(ctx, absorbSmall, smallSlot, o.Absorbs, into)
@@ -70,7 +70,7 @@ func (c *chain) round(ctx context.Context, p *place, o *Options, into map[string
 // absorbed takes slots, and gives their keys.
 func (c *chain) absorbed(ctx context.Context, name string, refs, times int, into map[string][]sample) (keys []string, err error) {
 	for i := range times {
-		slot := c.scattered(refs, streams/refs, i)
+		slot := c.scattered(refs, i)
 		took, err := c.absorb(ctx, slot)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
