@@ -21,28 +21,40 @@ func (a *Absorb) StreamNames() []string {
 	return names
 }
 
-// PlaceRefs puts a slot's chunks behind the tips of their streams, which move with them,
-// and returns the refs to insert: those that are not wholly dead. A stream with such a one
-// is listed again; what lay below its live_from stays dead.
+// PlaceRefs puts a slot's chunks behind the tips of their streams, and returns the refs to
+// insert: those that are not wholly dead.
 func PlaceRefs(a *Absorb, row *ChainRow, streams map[string]*Stream) (live []Ref, dead int, err error) {
 	live = make([]Ref, 0, len(a.Refs))
 	for i := range a.Refs {
 		r := a.Refs[i]
-		s := streams[r.Stream]
-		if !s.Last.Less(r.FirstPos()) {
-			return nil, 0, Conflict("AbsorbSlot", "tip of stream "+r.Stream, "below "+r.FirstPos().String(), s.Last)
-		}
-		r.StreamID, r.PrevLast = s.ID, s.Last
-		s.Last = r.LastPos()
-		if r.Dead(EffectiveLiveFrom(s.LiveFrom, row.Chain, row.WatermarkSeq)) {
+		gone, err := PlaceRef(a, row, &r, streams[r.Stream])
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case gone:
 			dead++
-			continue
+		default:
+			live = append(live, r)
 		}
-		s.Deleted = false
-		r.Key, r.Class = a.Key, a.Class
-		live = append(live, r)
 	}
 	return live, dead, nil
+}
+
+// PlaceRef puts one chunk behind the tip of its stream, which moves with it. dead: it is
+// given up already. A stream with a chunk that is not is listed again; what lay below its
+// live_from stays dead.
+func PlaceRef(a *Absorb, row *ChainRow, r *Ref, s *Stream) (dead bool, err error) {
+	if !s.Last.Less(r.FirstPos()) {
+		return false, Conflict("AbsorbSlot", "tip of stream "+r.Stream, "below "+r.FirstPos().String(), s.Last)
+	}
+	r.StreamID, r.PrevLast = s.ID, s.Last
+	s.Last = r.LastPos()
+	if r.Dead(EffectiveLiveFrom(s.LiveFrom, row.Chain, row.WatermarkSeq)) {
+		return true, nil
+	}
+	s.Deleted = false
+	r.Key, r.Class = a.Key, a.Class
+	return false, nil
 }
 
 // AdvanceChain moves a chain's row over a slot that goes on where it stands, and returns

@@ -2,11 +2,8 @@ package memory
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/strandline/strandline/catalog"
-	"github.com/strandline/strandline/segment"
 )
 
 // AbsorbSlot takes a published slot into the history (03 §2 step 3).
@@ -84,19 +81,16 @@ func (t *tx) absorbVoid(a *catalog.Absorb, row *catalog.ChainRow) error {
 	t.putSlot(&slotRow{SlotRow: s, key: a.Key})
 	if a.HoldsRows() {
 		id := catalog.SettleID(s.Chain, s.ID)
-		t.arm(catalog.DutySettle, id, a.Class, parked.Sub(t.now))
+		t.arm(catalog.DutySettle, id, a.Class, catalog.Parked.Sub(t.now))
 		m, _ := t.marker.get(markerKey{catalog.DutySettle, id})
 		said := *m
 		said.LastError = "void: " + a.Reason
 		t.putMarker(&said)
 	}
 	row.AbsorbedEnd++
-	t.record("void", s.Chain.String(), fmt.Sprintf("%s: segment %s term %d: %s", a.Key, s.UUID, s.Term, a.Reason))
+	t.record("void", s.Chain.String(), catalog.DescribeVoid(a))
 	return t.putChain(row)
 }
-
-// parked is the due time of a marker that waits for a person.
-var parked = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // absorbSlotRow records the slot and, where its topology settles, arms its marker.
 func (t *tx) absorbSlotRow(a *catalog.Absorb, row *catalog.ChainRow) error {
@@ -109,33 +103,18 @@ func (t *tx) absorbSlotRow(a *catalog.Absorb, row *catalog.ChainRow) error {
 	if !settle {
 		return nil
 	}
-	row.TransitBytes += s.Bytes
-	if row.TransitSince.IsZero() {
-		row.TransitSince = s.Sealed
-	}
+	row.AddTransit(s)
 	t.arm(catalog.DutySettle, catalog.SettleID(s.Chain, s.ID), a.Class, 0)
 	return nil
 }
 
 // advanceChain moves the chain's cursors, consumers and term over the slot.
 func (t *tx) advanceChain(a *catalog.Absorb, row *catalog.ChainRow, term *catalog.TermRow) error {
-	s := &a.Slot
-	row.AbsorbedEnd, row.LastUUID, row.LastTerm, row.NextSeq = s.ID+1, s.UUID, s.Term, s.Next
-	row.Closed = s.Closed
-	before := catalog.SlowestCursor(row.Consumers)
-	row.Consumers = catalog.MergeConsumers(row.Consumers, a.Consumers, row.WatermarkSeq)
-	if before != catalog.SlowestCursor(row.Consumers) {
+	next, slowest := catalog.AdvanceChain(row, a, term)
+	if slowest {
 		t.armTrim(row.Chain)
 	}
-	next := catalog.TermRow{Chain: s.Chain, Term: s.Term} // the catalog lost the acquire, not the slot
-	if term != nil {
-		next = *term
-	}
-	if next.First == 0 {
-		next.First = s.ID
-	}
-	next.Last, next.LastSeq = s.ID, s.Next-1
-	t.term.set(termKey{s.Chain, s.Term}, &next)
+	t.term.set(termKey{next.Chain, next.Term}, &next)
 	return t.putChain(row)
 }
 
@@ -153,17 +132,15 @@ func (t *tx) absorbRefs(a *catalog.Absorb, row *catalog.ChainRow) (inserted, dea
 			}
 		}
 		r := a.Refs[i]
-		if !s.Last.Less(r.FirstPos()) {
-			return 0, 0, catalog.Conflict("AbsorbSlot", "tip of stream "+r.Stream, "below "+r.FirstPos().String(), s.Last)
+		s.lastShard = a.Slot.Shard
+		gone, err := catalog.PlaceRef(a, row, &r, &s.Stream)
+		if err != nil {
+			return 0, 0, err
 		}
-		r.StreamID, r.PrevLast = s.ID, s.Last
-		s.Last, s.lastShard = r.LastPos(), a.Slot.Shard
-		if r.Dead(catalog.EffectiveLiveFrom(s.LiveFrom, row.Chain, row.WatermarkSeq)) {
+		if gone {
 			dead++
 			continue
 		}
-		s.Deleted = false // listed again; what lay below live_from stays dead
-		r.Key, r.Class = a.Key, a.Class
 		if err := t.checkObject(&r); err != nil {
 			return 0, 0, err
 		}
@@ -198,14 +175,14 @@ func (t *tx) streamFor(name string) (*streamRow, error) {
 		s := *have
 		return &s, nil
 	}
-	k, err := segment.ParseKey(segment.StreamKey(name, 1, 1, 0))
+	hash, err := catalog.StreamHash(name)
 	if err != nil {
-		return nil, catalog.Invalid("AbsorbSlot", "stream %q: %v", name, err)
+		return nil, err
 	}
 	t.lastStream++
 	s := &streamRow{Stream: catalog.Stream{ID: t.lastStream, Name: name, Created: t.now}}
-	if k.StreamHash != "" {
-		t.streamHash.set(hashKey{k.StreamHash, s.ID}, struct{}{})
+	if hash != "" {
+		t.streamHash.set(hashKey{hash, s.ID}, struct{}{})
 	}
 	return s, nil
 }

@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -81,9 +79,8 @@ func (t *tx) absorbVoid(a *catalog.Absorb, row *catalog.ChainRow) error {
 	if err := t.insertSlot(&s, a.Key, false); err != nil {
 		return err
 	}
-	detail := fmt.Sprintf("%s: segment %s term %d: %s", a.Key, s.UUID, s.Term, a.Reason)
 	if a.HoldsRows() {
-		if err := t.arm(catalog.DutySettle, catalog.SettleID(s.Chain, s.ID), a.Class, parked.Sub(t.now)); err != nil {
+		if err := t.arm(catalog.DutySettle, catalog.SettleID(s.Chain, s.ID), a.Class, catalog.Parked.Sub(t.now)); err != nil {
 			return err
 		}
 		if err := t.exec("UPDATE marker SET last_error = ? WHERE duty = ? AND id = ?",
@@ -92,14 +89,11 @@ func (t *tx) absorbVoid(a *catalog.Absorb, row *catalog.ChainRow) error {
 		}
 	}
 	row.AbsorbedEnd++
-	if err := t.audit("void", s.Chain.String(), detail); err != nil {
+	if err := t.audit("void", s.Chain.String(), catalog.DescribeVoid(a)); err != nil {
 		return err
 	}
 	return t.putChain(row)
 }
-
-// parked is the due time of a marker that waits for a person.
-var parked = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (t *tx) insertSlot(s *catalog.SlotRow, key string, owed bool) error {
 	return t.exec("INSERT INTO slot VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -117,10 +111,7 @@ func (t *tx) absorbSlotRow(a *catalog.Absorb, row *catalog.ChainRow) error {
 	if err := t.insertSlot(s, a.Key, settle); err != nil || !settle {
 		return err
 	}
-	row.TransitBytes += s.Bytes
-	if row.TransitSince.IsZero() {
-		row.TransitSince = s.Sealed
-	}
+	row.AddTransit(s)
 	return t.arm(catalog.DutySettle, catalog.SettleID(s.Chain, s.ID), a.Class, 0)
 }
 
@@ -134,27 +125,15 @@ func (t *tx) settles(e segment.Epoch) (settle bool, err error) {
 
 // advanceChain moves the chain's cursors, consumers and term over the slot.
 func (t *tx) advanceChain(a *catalog.Absorb, row *catalog.ChainRow, term *catalog.TermRow) error {
-	s := &a.Slot
-	row.AbsorbedEnd, row.LastUUID, row.LastTerm, row.NextSeq = s.ID+1, s.UUID, s.Term, s.Next
-	row.Closed = s.Closed
-	before := catalog.SlowestCursor(row.Consumers)
-	row.Consumers = catalog.MergeConsumers(row.Consumers, a.Consumers, row.WatermarkSeq)
-	if before != catalog.SlowestCursor(row.Consumers) {
+	next, slowest := catalog.AdvanceChain(row, a, term)
+	if slowest {
 		if err := t.armTrim(row.Chain); err != nil {
 			return err
 		}
 	}
-	if term == nil { // the catalog lost the acquire, not the slot
-		nobody := segment.UUID{}
-		term = &catalog.TermRow{Owner: nobody}
-	}
-	first := term.First
-	if first == 0 {
-		first = s.ID
-	}
 	if err := t.exec(`INSERT INTO term VALUES (?, ?, ?, ?, ?, ?, ?)
  ON CONFLICT (epoch, shard, term) DO UPDATE SET first = excluded.first, last = excluded.last, last_seq = excluded.last_seq`,
-		s.Epoch, s.Shard, s.Term, term.Owner[:], first, s.ID, s.Next-1); err != nil {
+		next.Epoch, next.Shard, next.Term, next.Owner[:], next.First, next.Last, next.LastSeq); err != nil {
 		return err
 	}
 	return t.putChain(row)
@@ -170,22 +149,9 @@ func (t *tx) absorbRefs(a *catalog.Absorb, row *catalog.ChainRow) (inserted, dea
 	if err != nil {
 		return 0, 0, err
 	}
-	live := make([]catalog.Ref, 0, len(a.Refs))
-	for i := range a.Refs {
-		r := a.Refs[i]
-		s := streams[r.Stream]
-		if !s.Last.Less(r.FirstPos()) {
-			return 0, 0, catalog.Conflict("AbsorbSlot", "tip of stream "+r.Stream, "below "+r.FirstPos().String(), s.Last)
-		}
-		r.StreamID, r.PrevLast = s.ID, s.Last
-		s.Last = r.LastPos()
-		if r.Dead(catalog.EffectiveLiveFrom(s.LiveFrom, row.Chain, row.WatermarkSeq)) {
-			dead++
-			continue
-		}
-		s.Deleted = false // listed again; what lay below live_from stays dead
-		r.Key, r.Class = a.Key, a.Class
-		live = append(live, r)
+	live, dead, err := catalog.PlaceRefs(a, row, streams)
+	if err != nil {
+		return 0, 0, err
 	}
 	if err := t.moveTips(streams, a.Slot.Shard); err != nil || len(live) == 0 {
 		return 0, dead, err
@@ -200,12 +166,7 @@ func (t *tx) absorbRefs(a *catalog.Absorb, row *catalog.ChainRow) (inserted, dea
 
 // upsertStreams returns the slot's streams by name; one name has one id for ever.
 func (t *tx) upsertStreams(a *catalog.Absorb) (map[string]*catalog.Stream, error) {
-	names := make([]string, 0, len(a.Refs))
-	for i := range a.Refs { // sorted: one look at the neighbour drops repeats
-		if n := a.Refs[i].Stream; len(names) == 0 || names[len(names)-1] != n {
-			names = append(names, n)
-		}
-	}
+	names := a.StreamNames()
 	out := make(map[string]*catalog.Stream, len(names))
 	if err := t.streamsNamed(names, out); err != nil {
 		return nil, err
@@ -240,11 +201,11 @@ func (t *tx) streamsNamed(names []string, out map[string]*catalog.Stream) error 
 func (t *tx) createStreams(names []string) error {
 	rows := make([][3]any, len(names))
 	for i, n := range names {
-		k, err := segment.ParseKey(segment.StreamKey(n, 1, 1, 0))
+		hash, err := catalog.StreamHash(n)
 		if err != nil {
-			return catalog.Invalid("AbsorbSlot", "stream %q: %v", n, err)
+			return err
 		}
-		rows[i] = [3]any{n, k.StreamHash, 0}
+		rows[i] = [3]any{n, hash, 0}
 	}
 	set, err := jsonArg(rows)
 	if err != nil {

@@ -124,24 +124,16 @@ func (d *DB) BurnKey(ctx context.Context, keys []string) error {
 
 // checkBurn: every key is condemned, or burned already (a lost answer).
 func (t *tx) checkBurn(keys []string, set string) error {
-	state := make(map[string]string, len(keys))
+	state := make(map[string]catalog.IntentState, len(keys))
 	if err := t.query("SELECT key, state FROM intent WHERE key IN (SELECT value FROM json_each(?))", func(scan scanFunc) error {
 		var k, s string
 		err := scan(&k, &s)
-		state[k] = s
+		state[k] = catalog.IntentState(s)
 		return err
 	}, set); err != nil {
 		return err
 	}
-	for _, k := range keys {
-		if s := state[k]; s != string(catalog.IntentCondemned) && s != string(catalog.IntentBurned) {
-			if s == "" {
-				s = "no intent"
-			}
-			return catalog.Conflict("BurnKey", "state of "+k, catalog.IntentCondemned, s)
-		}
-	}
-	return nil
+	return catalog.CheckBurn(keys, state)
 }
 
 // burn turns the condemned ones of a set to burned, and arms their last look: a
