@@ -24,6 +24,9 @@ type Options struct {
 	DSN string
 	// Schema holds everything (default "strandline"); it is created if it is missing.
 	Schema string
+	// MustExist opens a catalog that stands: ErrNotFound, and nothing made, where there is no
+	// schema. ReadOnly is that, brings no schema up, and refuses every writing verb.
+	MustExist, ReadOnly bool
 	// MaxConns bounds the pool (default 16). A verb holds one connection, and waits for one
 	// as long as AcquireWait (default 10 s).
 	MaxConns    int
@@ -62,6 +65,7 @@ type DB struct {
 	windowRefs  int
 	acquireWait time.Duration
 	goneFor     time.Duration
+	readOnly    bool
 
 	closing sync.RWMutex // held for reading by every verb
 	closed  bool
@@ -82,14 +86,21 @@ func Open(ctx context.Context, opt Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, config.ConnConfig, opt.Schema, migrations); err != nil {
-		return nil, err
+	if opt.MustExist || opt.ReadOnly {
+		if err := standing(ctx, config.ConnConfig, opt.Schema, opt.ReadOnly); err != nil {
+			return nil, err
+		}
+	}
+	if !opt.ReadOnly {
+		if err := migrate(ctx, config.ConnConfig, opt.Schema, migrations); err != nil {
+			return nil, err
+		}
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, mapError("open", err)
 	}
-	d := &DB{pool: pool, schema: opt.Schema, clock: opt.Clock, windowRefs: opt.WindowRefs, acquireWait: opt.AcquireWait, goneFor: goneFor}
+	d := &DB{pool: pool, schema: opt.Schema, clock: opt.Clock, windowRefs: opt.WindowRefs, acquireWait: opt.AcquireWait, goneFor: goneFor, readOnly: opt.ReadOnly}
 	if _, err := d.Now(ctx); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}

@@ -39,6 +39,9 @@ func (d *DB) read(ctx context.Context, verb string, fn func(*tx) error) error {
 // write runs fn as one transaction. fn may run several times: it reads all that it
 // decides by in its transaction, and sets its results anew.
 func (d *DB) write(ctx context.Context, verb string, fn func(*tx) error) error {
+	if d.readOnly {
+		return fmt.Errorf("%w: %s", catalog.ErrReadOnly, verb)
+	}
 	return d.run(ctx, verb, beginWrite, fn)
 }
 
