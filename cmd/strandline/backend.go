@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/strandline/strandline/catalog"
-	"github.com/strandline/strandline/catalog/sqlite"
 	"github.com/strandline/strandline/check"
+	"github.com/strandline/strandline/internal/telemetry"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/fsstore"
 	"github.com/strandline/strandline/objstore/miniostore"
@@ -27,6 +27,8 @@ type backendFlags struct {
 	dir     string
 	stores  []string
 	catalog string
+	// maxConns bounds the connections to PostgreSQL
+	maxConns int
 	// prove is asked about the stores before anything is written to them; nil: not asked.
 	prove func(ctx context.Context, classes objstore.Classes) error
 	cache throughCache
@@ -38,7 +40,8 @@ type backendFlags struct {
 func (b *backendFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&b.dir, "dir", "", "embedded layout: DIR/bucket, DIR/catalog.db, DIR/writer (default strandline-data, unless --store and --catalog are given)")
 	f.StringArrayVar(&b.stores, "store", nil, "CLASS=URL[,URL…]: "+storeURLs)
-	f.StringVar(&b.catalog, "catalog", "", "catalog: sqlite:///path/catalog.db")
+	f.StringVar(&b.catalog, "catalog", "", "catalog: "+catalogURLs)
+	f.IntVar(&b.maxConns, "catalog-max-conns", defaultMaxConns, "connections to PostgreSQL that this process may hold, 2 to 1000; the server's max_connections is shared by all")
 }
 
 // storeURLs is what --store takes, for help texts and errors.
@@ -62,6 +65,9 @@ type tier struct {
 	reads   objstore.Classes // for cold reads: the same buckets, perhaps through the object cache
 	dir     string
 	closers []func() error
+
+	watch *telemetry.Provider // nil: a command that serves nothing
+	pool  func() catalog.Pool // of the catalog's connections; nil: it has none
 }
 
 func (t *tier) Close() error {
@@ -199,23 +205,6 @@ func (b *backendFlags) layout(m mode) error {
 	case !info.IsDir():
 		return usage("--dir %s is not a directory", b.dir)
 	}
-	return nil
-}
-
-func (b *backendFlags) openCatalog(ctx context.Context, t *tier, m mode) error {
-	u, err := url.Parse(b.catalog)
-	if err != nil || u.Scheme != "sqlite" || u.Host != "" || u.Path == "" {
-		return usage("--catalog %q: give sqlite:///path/catalog.db", b.catalog)
-	}
-	db, err := sqlite.Open(ctx, sqlite.Options{Path: u.Path, ReadOnly: m == modeRead || m == modeCold, Create: m == modeCreate})
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, catalog.ErrNotFound) {
-		return fmt.Errorf("%w: no catalog at %s; start one with strandline up", check.ErrNoDeployment, u.Path)
-	}
-	if err != nil {
-		return err
-	}
-	t.catalog = db
-	t.closers = append(t.closers, db.Close)
 	return nil
 }
 
