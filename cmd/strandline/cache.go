@@ -24,6 +24,7 @@ import (
 type cacheFlags struct {
 	listen string
 	access accessFlags
+	watch  telemetryFlags
 	remote bool
 	stores []string
 	bytes  sizeFlag
@@ -47,6 +48,7 @@ func (a *app) cacheCommand() *cobra.Command {
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:8091", "address to serve on")
 	fs.BoolVar(&f.remote, "allow-remote", false, "serve on an address that is not loopback without authentication or without TLS: all who reach it can read and delete")
 	f.access.register(fs)
+	f.watch.register(fs)
 	fs.StringVar(&f.config.Dir, "cache-dir", "", "directory of its files; each instance has its own")
 	fs.Var(&f.bytes, "cache-bytes", "most bytes of its files, 64MiB or more")
 	fs.DurationVar(&f.config.MaxAge, "max-age", instance.DefaultMaxAge, "longest that a range is served after it was read of the bucket: bounds what a delete that never arrived leaves readable")
@@ -58,7 +60,7 @@ func (a *app) cacheCommand() *cobra.Command {
 // validate reports every fault at once.
 func (f *cacheFlags) validate() ([]classSpec, error) {
 	f.config.Bytes = int64(f.bytes)
-	errs := []error{f.config.Validate(), f.access.validate()}
+	errs := []error{f.config.Validate(), f.access.validate(), f.watch.validate()}
 	if f.bytes == 0 {
 		errs = append(errs, errors.New("--cache-bytes 0: give 64MiB or more"))
 	}
@@ -96,6 +98,9 @@ func (a *app) cache(ctx context.Context, f *cacheFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := f.watch.start(ctx, "cache", t, log); err != nil {
+		return err
+	}
 	open, err := f.access.open(log)
 	if err != nil {
 		return err
@@ -123,7 +128,10 @@ func (a *app) cache(ctx context.Context, f *cacheFlags) (err error) {
 		listener, scheme = tls.NewListener(listener, cfg), "https"
 	}
 	a.sayListening(scheme, listener.Addr())
-	err = serveCache(ctx, c, listener, log)
+	src := t.watched()
+	src.Cache, src.Ready = c.Stats, func() error { return nil }
+	t.watch.Watch(src)
+	err = serveCache(ctx, withMetrics(c.Handler(), t.watch.Metrics(), f.config.Guard), listener, log)
 	log.Info("stopped", "stats", c.Stats())
 	return err
 }
@@ -164,13 +172,24 @@ func bucketID(ctx context.Context, store *objstore.Store, class string, alone bo
 	return wire.Bucket(stamp.Deployment.String(), class, put, store.Name(), alone), nil
 }
 
+// withMetrics puts the scrape beside an instance's routes.
+func withMetrics(routes, metrics http.Handler, guard func(string, http.Handler) http.Handler) http.Handler {
+	if guard != nil {
+		metrics = guard(httpapi.ScopeRead, metrics)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metrics)
+	mux.Handle("/", routes)
+	return mux
+}
+
 // requestTimeout is for requests to come in whole: a thousand keys at most.
 const requestTimeout = 30 * time.Second
 
 // serveCache serves until ctx ends. Reads that are cut then are finished by their
 // clients at the bucket.
-func serveCache(ctx context.Context, c *instance.Cache, l net.Listener, log *slog.Logger) error {
-	server := httpapi.NewServer(c.Handler(), log)
+func serveCache(ctx context.Context, routes http.Handler, l net.Listener, log *slog.Logger) error {
+	server := httpapi.NewServer(routes, log)
 	server.ReadTimeout = requestTimeout
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error {

@@ -28,6 +28,7 @@ type listenFlags struct {
 	drainDelay time.Duration
 	shutdown   time.Duration
 	access     accessFlags
+	telemetry  telemetryFlags
 }
 
 // defaultHTTP is where a process serves unless told otherwise.
@@ -47,6 +48,7 @@ func (l *listenFlags) register(f *pflag.FlagSet, address string) {
 	f.DurationVar(&l.drainDelay, "drain-delay", 0, "how long /readyz fails on the way out before the listener closes: what a load balancer needs to notice, 0 to 5m")
 	f.DurationVar(&l.shutdown, "shutdown-timeout", defaultShutdown, "how long the way out may take in all, 1ms to 1h")
 	l.access.register(f)
+	l.telemetry.register(f)
 }
 
 // registerAdvertise is for processes that others are sent to.
@@ -62,7 +64,7 @@ const (
 
 // validate joins every fault.
 func (l *listenFlags) validate() error {
-	errs := []error{l.access.validate()}
+	errs := []error{l.access.validate(), l.telemetry.validate()}
 	if l.http != "" {
 		_, _, err := net.SplitHostPort(l.http)
 		switch {

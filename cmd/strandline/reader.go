@@ -88,10 +88,14 @@ func (a *app) reader(ctx context.Context, r *readerFlags) (err error) {
 		return ignoreCancel(ctx, err)
 	}
 	defer func() { err = closing(err, t) }()
+	if err := r.listen.telemetry.start(ctx, "reader", t, log); err != nil {
+		return err
+	}
 	around, err := r.listen.surround(log)
 	if err != nil {
 		return err
 	}
+	around.shown(t)
 	s := &readService{app: a, flags: r, tier: t, log: log, around: around}
 	return s.run(ctx)
 }
@@ -117,6 +121,11 @@ func (s *readService) run(ctx context.Context) (err error) {
 	}
 	s.pulse = newPulse(s.tier.answers, readerLooks, func() time.Duration { return readerPatience })
 	s.stopping = newStopping()
+	if s.tier.watch != nil {
+		src := s.tier.watched()
+		src.Ready = s.pulse.ready
+		s.tier.watch.Watch(src)
+	}
 	if err := s.firstEpoch(ctx); err != nil {
 		return ignoreCancel(ctx, err)
 	}

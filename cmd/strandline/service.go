@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/strandline/strandline/auditor"
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/check"
 	"github.com/strandline/strandline/coldload"
@@ -30,6 +31,9 @@ type service struct {
 	shards func(catalog.Topology) ([]segment.Shard, error)
 	// open opens the writer; nil: openWriter. Tests look at what is served meanwhile.
 	open func(ctx context.Context, top catalog.Topology, address string) (*localtier.Writer, error)
+
+	// audited is the auditor beside the writer; nil: none.
+	audited *auditor.Auditor
 
 	reader   *coldload.Reader
 	around   *surroundings
@@ -66,6 +70,12 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 		return err
 	}
 	s.around.logs = in
+	s.around.shown(s.tier)
+	if s.tier.watch != nil {
+		src := s.watched()
+		src.OTLP = in.Counts
+		s.tier.watch.Watch(src)
+	}
 	address, err := s.flags.listen.address(ctx)
 	if err != nil {
 		return err
@@ -144,7 +154,7 @@ func (s *service) openWriter(ctx context.Context, top catalog.Topology, address 
 	}
 	return localtier.Open(ctx, localtier.Options{
 		Dir: filepath.Join(s.tier.dir, writerDir), Catalog: s.tier.catalog, Classes: s.tier.classes, Topology: top,
-		Shards: shards, Address: s.flags.listen.advertised(address, s.around), Steal: s.flags.steal, Config: s.flags.writer, Logger: s.log,
+		Shards: shards, Address: s.flags.listen.advertised(address, s.around), Steal: s.flags.steal, Config: s.flags.writer, Logger: s.log, Trace: s.tier.watch.Appends(),
 	})
 }
 

@@ -136,6 +136,9 @@ func (a *app) writer(ctx context.Context, w *writerFlags) (err error) {
 		return err
 	}
 	defer func() { err = closing(err, t) }()
+	if err := w.owner.listen.telemetry.start(ctx, "writer", t, log); err != nil {
+		return err
+	}
 	top, err := foundEpoch(ctx, t, 0)
 	if err != nil {
 		return err

@@ -57,6 +57,8 @@ func listening() []Knob {
 		{Name: "tls-cert", Unit: unitFile, Class: Tunable, Range: "together with --tls-key", Above: "no-key-beside-it"},
 		{Name: "tls-key", Unit: unitFile, Class: Tunable, Range: "together with --tls-cert", Above: "no-cert-beside-it"},
 		{Name: "tls-client-ca", Unit: unitFile, Class: Tunable},
+		{Name: "telemetry-otlp", Unit: unitURL, Class: Tunable, Range: "http, https, grpc or grpcs, without a password", Above: "collector"},
+		{Name: "telemetry-interval", Unit: unitDuration, Class: Tunable, Least: "1s", Most: "1h", Below: "999ms", Above: "61m"},
 		{Name: "follow-poll", Unit: unitDuration, Class: Tunable, Least: "50ms", Most: "1m", Below: "49ms", Above: "61s"},
 	}
 }

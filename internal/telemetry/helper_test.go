@@ -18,6 +18,7 @@ import (
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/internal/objcache"
 	"github.com/strandline/strandline/internal/objcache/instance"
+	"github.com/strandline/strandline/internal/otlp"
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/objstore"
@@ -136,6 +137,7 @@ func everything(t *testing.T, now time.Time) Sources {
 	return Sources{
 		Ready: func() error { return nil }, Writer: func() Shards { return shards{status} }, Disk: &Disk{Dir: t.TempDir(), MinFree: 6, QuarantineMax: 8},
 		Auditor: func() auditor.Summary { return sum }, Chains: func(context.Context) ([]catalog.ChainRow, error) { return rows, nil },
+		OTLP:   func() otlp.Counts { return otlp.Counts{Taken: 1, Later: 2, Records: 3} },
 		Pool:   func() catalog.Pool { return catalog.Pool{Open: 3, InUse: 1, Max: 4, Waits: 2, Waited: time.Second} },
 		Stores: func() []*objstore.Store { return []*objstore.Store{store, through} },
 		Cache: func() instance.Stats {

@@ -7,6 +7,7 @@ import (
 	"github.com/strandline/strandline/auditor"
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/internal/objcache/instance"
+	"github.com/strandline/strandline/internal/otlp"
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/objstore"
 )
@@ -20,6 +21,8 @@ type Sources struct {
 	// Writer of the epoch that is served now; it may return nil.
 	Writer func() Shards
 	Disk   *Disk
+	// OTLP is what came in.
+	OTLP func() otlp.Counts
 	// Auditor is its summary so far.
 	Auditor func() auditor.Summary
 	// Chains is the one verb that a scrape may cost; it is asked at most every 15 seconds.

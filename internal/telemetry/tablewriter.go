@@ -12,6 +12,10 @@ func writerTable() []Group {
 	return []Group{
 		{Title: "The local log (seed 001's names)", From: from, Metrics: walTable()},
 		{Title: "Shards as their owner sees them", From: from, Metrics: shardTable()},
+		{Title: "OTLP logs that come in", From: from, Metrics: []Metric{
+			{Name: "strandline_otlp_requests_total", Kind: Counter, Unit: None, Labels: []string{"outcome"}, Help: "Requests over HTTP and gRPC: taken, partial (some records rejected), refused (for good), later (to be sent again)."},
+			{Name: "strandline_otlp_records_total", Kind: Counter, Unit: None, Labels: []string{"outcome"}, Help: "Log records: taken (durable; retries among them), rejected."},
+		}},
 		{Title: "The writer's disk", From: from, Metrics: []Metric{
 			{Name: "strandline_quarantine_bytes", Kind: Gauge, Unit: Bytes, Help: "Bytes set aside that never entered the history: salvage or give them up."},
 			{Name: "strandline_quarantine_max_bytes", Kind: Gauge, Unit: Bytes, Help: "From here on the writer is not ready (--quarantine-max)."},

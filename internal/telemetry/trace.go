@@ -15,9 +15,9 @@ import (
 	"github.com/strandline/strandline/settle"
 )
 
-// Appends is localtier.Options.Trace; nil where nothing is traced.
+// Appends is localtier.Options.Trace; nil where nothing is traced, and of a nil Provider.
 func (p *Provider) Appends() func(context.Context, localtier.Traced) (context.Context, func(error)) {
-	if p.tracer == nil {
+	if p == nil || p.tracer == nil {
 		return nil
 	}
 	return func(ctx context.Context, t localtier.Traced) (context.Context, func(error)) {
@@ -51,9 +51,9 @@ func finish(span trace.Span, err error) {
 	span.End()
 }
 
-// Jobs is settle.Deps.Trace; nil where nothing is traced.
+// Jobs is settle.Deps.Trace; nil likewise.
 func (p *Provider) Jobs() func(context.Context, string) (context.Context, func(settle.Traced)) {
-	if p.tracer == nil {
+	if p == nil || p.tracer == nil {
 		return nil
 	}
 	return func(ctx context.Context, key string) (context.Context, func(settle.Traced)) {

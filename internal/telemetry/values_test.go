@@ -57,6 +57,7 @@ func TestValues(t *testing.T) {
 		{"strandline_transit_bytes", chain, 999},
 		{"strandline_chains", []string{"state=ownerless"}, 1},
 		{"strandline_chains", []string{"state=closed"}, 1},
+		{"strandline_otlp_requests_total", []string{"outcome=later"}, 2},
 		{"strandline_quarantine_bytes", nil, 77},
 		{"strandline_duty_runs_total", []string{"duty=settle", "outcome=failed"}, 1},
 		{"strandline_duty_markers", []string{"duty=settle", "state=waiting"}, 3},

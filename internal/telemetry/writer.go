@@ -37,6 +37,16 @@ func (src *Sources) observeWriter(s sink, now time.Time) {
 		observeShard(s, &st, now)
 	}
 	src.observeDisk(s)
+	if src.OTLP == nil {
+		return
+	}
+	c := src.OTLP()
+	s.put("strandline_otlp_requests_total", float64(c.Taken), "taken")
+	s.put("strandline_otlp_requests_total", float64(c.Partial), "partial")
+	s.put("strandline_otlp_requests_total", float64(c.Refused), "refused")
+	s.put("strandline_otlp_requests_total", float64(c.Later), "later")
+	s.put("strandline_otlp_records_total", float64(c.Records), "taken")
+	s.put("strandline_otlp_records_total", float64(c.Rejected), "rejected")
 }
 
 func chainLabel(c segment.Chain) (epoch, shard string) {
