@@ -9,8 +9,6 @@ import (
 	"net"
 
 	"github.com/spf13/pflag"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 
 	"github.com/strandline/strandline/internal/access"
 	"github.com/strandline/strandline/internal/tlsfiles"
@@ -117,18 +115,6 @@ func (o *openAccess) httpTLS() *tls.Config {
 		return nil
 	}
 	return o.tls.HTTP()
-}
-
-// grpcOptions are those of a gRPC server whose calls all need one scope.
-func (o *openAccess) grpcOptions(scope string) []grpc.ServerOption {
-	var out []grpc.ServerOption
-	if o.tls != nil {
-		out = append(out, grpc.Creds(credentials.NewTLS(o.tls.GRPC())))
-	}
-	if o.tokens != nil {
-		out = append(out, grpc.ChainUnaryInterceptor(o.tokens.UnaryInterceptor(scope)), grpc.ChainStreamInterceptor(o.tokens.StreamInterceptor(scope)))
-	}
-	return out
 }
 
 // around puts what the flags ask for around a process's routes. What follows the files
