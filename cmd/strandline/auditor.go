@@ -4,144 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/strandline/strandline/auditor"
 	"github.com/strandline/strandline/catalog"
-	"github.com/strandline/strandline/probe"
-	"github.com/strandline/strandline/settle"
 )
-
-// auditorFlags are the knobs of the duties.
-type auditorFlags struct {
-	readGrace   time.Duration
-	orphanGrace time.Duration
-	settleAge   time.Duration
-	settleBytes sizeFlag
-	budgetBytes sizeFlag
-	budgetReqs  int64
-	gcLeast     sizeFlag
-	tailTarget  sizeFlag
-	objectMin   sizeFlag
-	packFan     int
-	settleLease time.Duration
-	config      auditor.Config
-	given       func(name string) bool
-}
-
-func (f *auditorFlags) register(fs *pflag.FlagSet) {
-	f.settleBytes, f.gcLeast, f.tailTarget, f.objectMin = settle.DefaultSettleBytes, probe.DefaultGCLeast, settle.DefaultTailTarget, settle.DefaultStreamObjectMin
-	fs.DurationVar(&f.readGrace, "auditor-read-grace", catalog.DefaultReadGrace, "no delete comes sooner after a death; only seeds the catalog's setting")
-	fs.DurationVar(&f.orphanGrace, "auditor-orphan-grace", catalog.DefaultOrphanGrace, "age at which an intent is judged; only seeds the catalog's setting")
-	fs.DurationVar(&f.settleAge, "settle-age", settle.DefaultSettleAge, "settle a chain when its oldest slot is this old")
-	fs.Var(&f.settleBytes, "settle-bytes", "or when so many bytes of slots stand")
-	fs.Var(&f.budgetBytes, "budget-bytes", "bytes a second that all auditors together move through their processes, shared by their number; 0: no bound")
-	fs.Int64Var(&f.budgetReqs, "budget-requests", 0, "requests a second that all auditors together spend on moving; 0: no bound")
-	fs.Var(&f.objectMin, "stream-object-min", "a stream with so many bytes in a batch gets an object of its own, smaller ones share a pack")
-	fs.IntVar(&f.packFan, "pack-merge-fan", settle.DefaultPackFan, "so many packs of one generation are merged into one of the next")
-	fs.Var(&f.tailTarget, "tail-fill-target", "a stream's last object is filled up to this size")
-	fs.Var(&f.gcLeast, "gc-least", "rewrite an object when so many bytes of it, and half of it, are dead")
-	fs.DurationVar(&f.config.Lease, "auditor-lease", auditor.DefaultLease, "how long an auditor that was lost keeps its markers, and its share of the budgets; the same for all")
-	fs.DurationVar(&f.settleLease, "settle-lease", settle.DefaultLease, "how long a mover that was lost keeps its chain or marker")
-	f.given = fs.Changed
-}
-
-// leastBudget moves a batch of usual slots (segments of 64 MiB) within a job's deadline,
-// also as the share of one of a few auditors. Below it jobs would give up for ever.
-const leastBudget = 1 << 20
-
-func (f *auditorFlags) validate() error {
-	switch {
-	case f.readGrace < catalog.LeastReadGrace:
-		return fmt.Errorf("--auditor-read-grace %v: give %v or more", f.readGrace, catalog.LeastReadGrace)
-	case f.orphanGrace < catalog.LeastOrphanGrace:
-		return fmt.Errorf("--auditor-orphan-grace %v: give %v or more", f.orphanGrace, catalog.LeastOrphanGrace)
-	case f.orphanGrace < f.readGrace:
-		return fmt.Errorf("--auditor-orphan-grace %v: give at least the read grace, %v", f.orphanGrace, f.readGrace)
-	case f.settleAge < 0:
-		return fmt.Errorf("--settle-age %v: give 0 or more", f.settleAge)
-	case f.budgetBytes != 0 && f.budgetBytes < leastBudget:
-		return fmt.Errorf("--budget-bytes %v: give 1MiB or more, or 0 for no bound", &f.budgetBytes)
-	case f.budgetReqs < 0:
-		return fmt.Errorf("--budget-requests %d: give 1 or more, or 0 for no bound", f.budgetReqs)
-	}
-	for name, n := range map[string]int64{
-		"gc-least": int64(f.gcLeast), "tail-fill-target": int64(f.tailTarget), "stream-object-min": int64(f.objectMin), "pack-merge-fan": int64(f.packFan),
-	} {
-		if n <= 0 { // the packages' word for their defaults
-			return fmt.Errorf("--%s %d: give 1 or more", name, n)
-		}
-	}
-	f.config.GCLeast = int64(f.gcLeast)
-	if err := f.settling().Validate(); err != nil {
-		return err
-	}
-	return f.config.Validate()
-}
-
-func (f *auditorFlags) settling() settle.Config {
-	c := settle.Config{
-		SettleAge: f.settleAge, SettleBytes: int64(f.settleBytes), StreamObjectMin: int64(f.objectMin),
-		TailTarget: int64(f.tailTarget), PackFan: f.packFan, Lease: f.settleLease,
-	}
-	if c.SettleAge == 0 {
-		c.SettleAge = -1 // the package's word for "at once"
-	}
-	return c
-}
-
-// seed sets the margins that nobody has set yet, if they were given. Flags only
-// seed: what is in force is the catalog's.
-func (f *auditorFlags) seed(ctx context.Context, cat catalog.Deployment, log *slog.Logger) error {
-	for _, m := range []struct {
-		flag string
-		want time.Duration
-		set  func(context.Context, time.Duration) (catalog.Margin, error)
-	}{
-		{"auditor-read-grace", f.readGrace, cat.SeedReadGrace},
-		{"auditor-orphan-grace", f.orphanGrace, cat.SeedOrphanGrace},
-	} {
-		if !f.given(m.flag) {
-			continue
-		}
-		have, err := m.set(ctx, m.want)
-		if err != nil {
-			return fmt.Errorf("--%s: %w", m.flag, err)
-		}
-		if have.Value != m.want {
-			log.Warn("the catalog's setting stands, the flag only seeds it", "flag", m.flag, "given", m.want, "stands", have.Value)
-		}
-	}
-	return nil
-}
-
-// build wires the duties.
-func (f *auditorFlags) build(t *tier, log *slog.Logger) (*auditor.Auditor, error) {
-	id := uuid.NewString()
-	budget, err := auditor.NewBudget(auditor.BudgetDeps{
-		ID: id, Catalog: t.catalog, Clock: time.Now, Lease: f.config.Lease, Movers: f.config.Movers(),
-	}, auditor.Limits{Bytes: int64(f.budgetBytes), Requests: f.budgetReqs})
-	if err != nil {
-		return nil, err
-	}
-	settler, err := settle.New(settle.Deps{
-		Catalog: t.catalog, Classes: t.classes, Clock: time.Now, Logger: log,
-		NewNonce: uuid.NewString, NewUUID: newUUID, Budget: budget,
-	}, f.settling())
-	if err != nil {
-		return nil, err
-	}
-	return auditor.New(auditor.Deps{
-		ID: id, Catalog: t.catalog, Classes: t.classes, Settler: settler, Budget: budget, Logger: log, Clock: time.Now,
-	}, f.config)
-}
 
 func newUUID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
@@ -183,7 +55,7 @@ type auditorRun struct {
 
 // validate reports every fault at once.
 func (r *auditorRun) validate() error {
-	errs := []error{r.listen.validate(), r.flags.validate()}
+	errs := []error{r.backend.validate(), r.listen.validate(), r.flags.validate()}
 	if r.flags.config.DryRun && !r.once {
 		errs = append(errs, errors.New("--dry-run looks at what is due now: give --once, too"))
 	}
@@ -222,6 +94,9 @@ func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
 		if err := r.flags.seed(ctx, t.catalog, log); err != nil {
 			return err
 		}
+	}
+	if err := r.flags.affords(ctx, t.catalog); err != nil {
+		return err
 	}
 	aud, err := r.flags.build(t, log)
 	if err != nil {

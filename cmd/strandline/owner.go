@@ -62,7 +62,7 @@ func (o *ownerFlags) validate() error {
 	o.writer.WAL.SegmentBytes = int64(o.segBytes)
 	o.writer.WAL.SegmentAge = o.segAge
 	o.writer.ConsumerHoldMax, o.writer.QuarantineMax = int64(o.consumerHold), int64(o.quarantineMax)
-	errs := []error{o.writer.Validate(), o.listen.validate(), o.otlp.validate(&o.listen)}
+	errs := []error{o.backend.validate(), o.writer.Validate(), o.listen.validate(), o.otlp.validate(&o.listen)}
 	if o.listen.http == "" {
 		errs = append(errs, errors.New("--http: give the address to take rows on"))
 	}

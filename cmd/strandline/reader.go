@@ -54,7 +54,7 @@ func (a *app) readerCommand() *cobra.Command {
 
 // validate reports every fault at once.
 func (r *readerFlags) validate() error {
-	errs := []error{r.listen.validate()}
+	errs := []error{r.backend.validate(), r.listen.validate()}
 	if r.listen.http == "" {
 		errs = append(errs, errors.New("--http: give the address to serve reads on"))
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -129,3 +130,17 @@ func (e *serviceError) Error() string {
 }
 
 func (e *serviceError) Unwrap() error { return e.err }
+
+// validate joins the faults that show without opening anything.
+func (b *backendFlags) validate() error {
+	var errs []error
+	if b.maxConns < leastMaxConns || b.maxConns > mostMaxConns {
+		errs = append(errs, fmt.Errorf("--catalog-max-conns %d: give %d to %d", b.maxConns, leastMaxConns, mostMaxConns))
+	}
+	if len(b.stores) > 0 {
+		_, err := parseStores(b.stores)
+		errs = append(errs, err)
+	}
+	_, err := b.cache.config()
+	return errors.Join(append(errs, err)...)
+}

@@ -45,6 +45,9 @@ func (u *upFlags) validate() error {
 	if u.shards == 0 && u.owner.given("shards") {
 		errs = append(errs, errors.New("--shards 0: give a positive one"))
 	}
+	if u.shards > catalog.MaxShards {
+		errs = append(errs, fmt.Errorf("--shards %d: give %d at most", u.shards, catalog.MaxShards))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return usage("%w", err)
 	}
@@ -71,6 +74,9 @@ func (a *app) up(ctx context.Context, u *upFlags) (err error) {
 		return err
 	}
 	if err := u.auditor.seed(ctx, t.catalog, log); err != nil {
+		return err
+	}
+	if err := u.auditor.affords(ctx, t.catalog); err != nil {
 		return err
 	}
 	aud, err := u.auditor.build(t, log)
