@@ -90,6 +90,9 @@ func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
 		return err
 	}
 	defer func() { err = closing(err, t) }()
+	if err := r.listen.telemetry.start(ctx, "auditor", t, log); err != nil {
+		return err
+	}
 	if !r.flags.config.DryRun {
 		if err := r.flags.seed(ctx, t.catalog, log); err != nil {
 			return err
@@ -102,6 +105,7 @@ func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
 	if err != nil {
 		return err
 	}
+	t.watch.Watch(t.audited(t.watched(), aud))
 	if !r.once {
 		run := auditing(aud)
 		if r.listen.http != "" {

@@ -164,12 +164,16 @@ func (f *auditorFlags) build(t *tier, log *slog.Logger) (*auditor.Auditor, error
 	}
 	settler, err := settle.New(settle.Deps{
 		Catalog: t.catalog, Classes: t.classes, Clock: time.Now, Logger: log,
-		NewNonce: uuid.NewString, NewUUID: newUUID, Budget: budget,
+		NewNonce: uuid.NewString, NewUUID: newUUID, Budget: budget, Trace: t.watch.Jobs(),
 	}, f.settling())
 	if err != nil {
 		return nil, err
 	}
-	return auditor.New(auditor.Deps{
+	deps := auditor.Deps{
 		ID: id, Catalog: t.catalog, Classes: t.classes, Settler: settler, Budget: budget, Logger: log, Clock: time.Now,
-	}, f.config)
+	}
+	if t.watch != nil {
+		deps.Around = t.watch.Duty
+	}
+	return auditor.New(deps, f.config)
 }

@@ -37,6 +37,7 @@ func (s *auditService) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	around.shown(s.tier)
 	listener, err := net.Listen("tcp", s.flags.http)
 	if err != nil {
 		return fmt.Errorf("serve HTTP: %w; give another --http", err)
@@ -55,6 +56,9 @@ func (s *auditService) run(ctx context.Context) error {
 		ReadyCheck: func(context.Context) error { return p.ready() },
 	}
 	around.fill(&deps)
+	src := s.tier.audited(s.tier.watched(), s.aud)
+	src.Ready = p.ready
+	s.tier.watch.Watch(src)
 	s.sayListening(around.scheme(), listener.Addr())
 	return serveHTTP(ctx, &httpService{
 		flags: s.flags, around: around, log: s.log, listener: listener, stopping: stop, handler: httpapi.Handler(deps),

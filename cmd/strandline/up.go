@@ -69,6 +69,9 @@ func (a *app) up(ctx context.Context, u *upFlags) (err error) {
 		return err
 	}
 	defer func() { err = closing(err, t) }()
+	if err := u.owner.listen.telemetry.start(ctx, "up", t, log); err != nil {
+		return err
+	}
 	top, err := foundEpoch(ctx, t, u.shards)
 	if err != nil {
 		return err
@@ -83,7 +86,7 @@ func (a *app) up(ctx context.Context, u *upFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &service{app: a, flags: &u.owner, tier: t, log: log, shards: allShards}
+	s := &service{app: a, flags: &u.owner, tier: t, log: log, shards: allShards, audited: aud}
 	return s.run(ctx, top, auditing(aud))
 }
 
