@@ -26,7 +26,7 @@ func main() {
 		BuildInfo: component.BuildInfo{Command: "collector", Description: "a real sender for tests", Version: "0.0.0"},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
-			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
+			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()}, DefaultScheme: "file",
 		}},
 	})
 	if err := cmd.Execute(); err != nil {
