@@ -23,6 +23,16 @@ var (
 	ErrNoDeployment = errors.New("no deployment here")
 )
 
+// UnstampedError is ErrNotMine of a bucket without a stamp: the wrong one, or one whose
+// founder is between its two steps (the catalog's row comes first, 03 §0).
+type UnstampedError struct{ Store string }
+
+func (e *UnstampedError) Error() string {
+	return fmt.Sprintf("%v: %s has no stamp; is this the right --store?", ErrNotMine, e.Store)
+}
+
+func (e *UnstampedError) Unwrap() error { return ErrNotMine }
+
 // StampCatalog is what a start asks of the catalog.
 type StampCatalog interface {
 	Settings(ctx context.Context) (catalog.Settings, error)
@@ -58,7 +68,7 @@ func verifyStamp(ctx context.Context, store *objstore.Store, deployment segment.
 		return err
 	}
 	if !found {
-		return fmt.Errorf("%w: %s has no stamp; is this the right --store?", ErrNotMine, store.Name())
+		return &UnstampedError{store.Name()}
 	}
 	return compare(deployment, class, stamp, store.Name())
 }

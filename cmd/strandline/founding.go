@@ -40,7 +40,8 @@ func whenFounded(open func(context.Context) (*tier, error), log *slog.Logger) fu
 	}
 }
 
-// notFounded says that a deployment's catalog or bucket is not there (yet).
+// notFounded says that a deployment's catalog, bucket or stamp is not there (yet).
 func notFounded(err error) bool {
-	return errors.Is(err, check.ErrNoDeployment) || errors.Is(err, objstore.ErrNotFound)
+	var unstamped *check.UnstampedError
+	return errors.Is(err, check.ErrNoDeployment) || errors.Is(err, objstore.ErrNotFound) || errors.As(err, &unstamped)
 }
