@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/segment"
 )
@@ -169,6 +171,8 @@ func TestNames(t *testing.T) {
 // TestCodes: the codes are part of the interface: what is here never changes.
 func TestCodes(t *testing.T) {
 	want := map[string]int{
+		"busy": 503, "request-timeout": 408, "unsupported-encoding": 415, "unsupported-media-type": 415, "not-acceptable": 406, "read-only": 501,
+		"idempotency-key-reused": 409, "chain-ended": 410,
 		"epoch-over": 503, "sequence": 409, "no-such-consumer": 404, "too-many-consumers": 409, "forked": 409,
 		"invalid-name": 400, "invalid-request": 400, "too-large": 413, "not-owner": 421, "backpressure": 503, "fenced": 503,
 		"lease-lost": 503, "closing": 503, "poisoned": 503, "halted": 503, "chain-closed": 503, "rolled-back": 503, "disk-full": 507,
@@ -233,7 +237,15 @@ func TestRoutes(t *testing.T) {
 		code           string
 	}{
 		{"GET", "/", 404, "no-such-route"},
-		{"GET", "/v1/streams/s", 404, "no-such-route"},
+		{"GET", "/v1/streams/s", 405, "no-such-method"},
+		{"GET", "/v1/nothing", 404, "no-such-route"},
+		{"GET", "/v1/status/", 404, "no-such-route"},
+		{"GET", "/v1/./status", 404, "no-such-route"},
+		{"GET", "/v1/streams/../status", 404, "no-such-route"},
+		{"GET", "//v1/status", 404, "no-such-route"},
+		{"GET", "/v1/status?x=1", 400, "invalid-request"},
+		{"GET", "/v1/status?%zz", 400, "invalid-request"},
+		{"GET", "/v1/streams/s/rows?from=1&from=2", 400, "invalid-request"},
 		{"DELETE", "/v1/streams/s/rows", 405, "no-such-method"},
 		{"POST", "/v1/status", 405, "no-such-method"},
 		{"GET", "/v1/status", 200, ""},
@@ -260,17 +272,18 @@ func TestRoutes(t *testing.T) {
 // probes are still answered.
 func TestAdmission(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
-	h := handler(&writer{append: func(context.Context, string, []segment.Row, localtier.Ack) (localtier.Result, error) {
+	srv := newServer(Deps{Epoch: 1, Shards: 1, Writer: &writer{append: func(context.Context, string, []segment.Row, localtier.Ack) (localtier.Result, error) {
 		entered <- struct{}{}
 		<-release
 		return localtier.Result{}, nil
-	}}, nil)
+	}}})
+	h := srv.handler()
 	done := make(chan int)
-	run := func(n int, body string, length int64) {
+	run := func(n int, body string) {
 		for range n {
 			go func() {
 				r := httptest.NewRequest("POST", "/v1/streams/s/rows", strings.NewReader(body))
-				r.ContentLength = length
+				r.ContentLength = -1
 				w := httptest.NewRecorder()
 				h.ServeHTTP(w, r)
 				done <- w.Code
@@ -288,7 +301,7 @@ func TestAdmission(t *testing.T) {
 			}
 		}
 	}
-	run(MaxRequests, "a", 1)
+	run(MaxRequests, "a")
 	if _, p := do(t, h, "POST", "/v1/streams/s/rows", "", strings.NewReader("a")); p.Code != "busy" {
 		t.Errorf("%+v", p)
 	}
@@ -296,12 +309,27 @@ func TestAdmission(t *testing.T) {
 		t.Errorf("a busy process is not a dead one: %d", w.Code)
 	}
 	finish(MaxRequests)
-	// Bodies of unknown length count as the largest.
-	run(MaxBodiesBytes/MaxBodyBytes, "a", -1)
-	if _, p := do(t, h, "POST", "/v1/streams/s/rows", "", strings.NewReader("a")); p.Code != "busy" {
+	// Bodies count by what came of them, with their rows; what is announced and does not come
+	// takes no room.
+	srv.places.bodies = semaphore.NewWeighted(6 << 20)
+	big := strings.Repeat(strings.Repeat("a", 1023)+"\n", 1500)
+	run(2, big)
+	if _, p := do(t, h, "POST", "/v1/streams/s/rows", "", strings.NewReader(big)); p.Code != "busy" {
 		t.Errorf("%+v", p)
 	}
-	finish(MaxBodiesBytes / MaxBodyBytes)
-	run(1, "a", 1)
+	finish(2)
+	silent, speak := io.Pipe()
+	slow := httptest.NewRequest("POST", "/v1/streams/s/rows", silent)
+	slow.ContentLength = MaxBodyBytes
+	go func() {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, slow)
+		done <- w.Code
+	}()
+	_, _ = speak.Write([]byte("a"))
+	run(1, big)
+	finish(1)
+	_ = speak.Close()
+	<-entered
 	finish(1)
 }

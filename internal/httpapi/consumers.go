@@ -2,10 +2,8 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -175,10 +173,10 @@ func (s *server) given(ctx context.Context, c segment.Chain, name, text string) 
 	if err != nil {
 		return 0, err
 	}
+	if pos != (segment.Pos{}) && pos.Epoch != c.Epoch {
+		return 0, fmt.Errorf("%w: %s=%s is of another epoch than chain %s", errBadRequest, name, text, c)
+	}
 	if tok != nil {
-		if tok.Epoch != c.Epoch {
-			return 0, fmt.Errorf("%w: token %s is of another epoch than chain %s", errBadRequest, tok, c)
-		}
 		if err := s.Reader.CheckShard(ctx, c.Shard, *tok); err != nil {
 			return 0, err
 		}
@@ -235,18 +233,16 @@ func (s *server) ackClosed(ctx context.Context, c segment.Chain, name string, se
 }
 
 func (s *server) acked(w http.ResponseWriter, r *http.Request, c segment.Chain) (segment.Seq, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAckBytes))
-	if err != nil {
-		return 0, fmt.Errorf("%w: read the body: %w", errBadRequest, err)
-	}
 	var in struct {
 		Seq   *segment.Seq `json:"seq"`
 		Token *string      `json:"token"`
 	}
-	d := json.NewDecoder(strings.NewReader(string(body)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&in); err != nil || (in.Seq == nil) == (in.Token == nil) || d.More() {
-		return 0, fmt.Errorf(`%w: give {"seq": N} or {"token": "e1.t3.4711"}`, errBadRequest)
+	const want = `give {"seq": N} or {"token": "e1.t3.4711"}`
+	if err := decodeBody(w, r, maxAckBytes, &in); err != nil {
+		return 0, fmt.Errorf("%w; %s", err, want)
+	}
+	if (in.Seq == nil) == (in.Token == nil) {
+		return 0, fmt.Errorf("%w: %s", errBadRequest, want)
 	}
 	if in.Seq != nil {
 		return *in.Seq, nil

@@ -55,6 +55,16 @@ func (w *writer) ReadShard(ctx context.Context, _ segment.Shard, from, to segmen
 
 func (w *writer) Flush(context.Context) error { return nil }
 
+// Await and LocalShard: followers have tests on a real log.
+func (w *writer) Await(ctx context.Context, _ segment.Shard, _ segment.Seq) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func (w *writer) LocalShard(context.Context, segment.Shard) (first, next segment.Seq, err error) {
+	return 1, 1, nil
+}
+
 func (w *writer) Ready() error { return w.ready }
 
 func (w *writer) Read(_ context.Context, _ string, from, to segment.Seq) iter.Seq2[segment.Row, error] {
@@ -167,6 +177,14 @@ func (b *bucket) Chain(_ context.Context, c segment.Chain) (catalog.ChainRow, er
 
 func (b *bucket) Stream(context.Context, string) (catalog.Stream, error) {
 	return catalog.Stream{LiveFrom: b.live}, nil
+}
+
+func (b *bucket) Streams(context.Context, string, int) ([]catalog.Stream, error) { return nil, nil }
+
+func (b *bucket) Terms(context.Context, segment.Chain) ([]catalog.TermRow, error) { return nil, nil }
+
+func (b *bucket) Topologies(context.Context) ([]catalog.Topology, error) {
+	return []catalog.Topology{{Epoch: 1, Shards: 2, State: catalog.TopologyOpen}, {Epoch: 2, Shards: 2}}, nil
 }
 
 func (b *bucket) AckClosed(_ context.Context, c segment.Chain, name string, seq segment.Seq) (catalog.ChainRow, error) {

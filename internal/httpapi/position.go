@@ -3,6 +3,7 @@ package httpapi
 import (
 	"fmt"
 	"math"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -15,6 +16,36 @@ type bounds struct {
 	from, to segment.Pos // inclusive; zero: no bound
 	limit    int
 	token    *segment.Token // of from or after, to be held against the history
+	follow   bool
+}
+
+// lastEventHeader is what a browser sends when it connects to server-sent events again: the id
+// of the last one, which goes before what the address says.
+const lastEventHeader = "Last-Event-ID"
+
+// asksOf is boundsOf for a request that may follow.
+func asksOf(r *http.Request, epoch segment.Epoch) (b bounds, err error) {
+	q := r.URL.Query()
+	if text := q.Get("follow"); text != "" {
+		if b.follow, err = strconv.ParseBool(text); err != nil {
+			return b, fmt.Errorf("%w: follow=%q: give true or false", errBadRequest, text)
+		}
+	}
+	follow := b.follow
+	if id := r.Header.Get(lastEventHeader); follow && id != "" {
+		if !strings.HasPrefix(id, "e") {
+			return b, fmt.Errorf("%w: %s: %q is no token", errBadRequest, lastEventHeader, id)
+		}
+		q.Del("from")
+		q.Set("after", id)
+	}
+	if b, err = boundsOf(q, epoch); err != nil {
+		return b, err
+	}
+	if b.follow = follow; follow && b.to != (segment.Pos{}) {
+		return b, fmt.Errorf("%w: give follow or to, not both: what is followed has no end", errBadRequest)
+	}
+	return b, nil
 }
 
 // boundsOf reads ?from=&after=&to=&limit=. Each position is a seq of the epoch, or a token;
@@ -50,7 +81,8 @@ func boundsOf(q url.Values, epoch segment.Epoch) (b bounds, err error) {
 	return b, nil
 }
 
-// positionOf reads a token, or a seq of an epoch. Seqs begin at 1; the 0 that means "no
+// positionOf reads a token, a seq of an epoch, or EPOCH.SEQ: a row that was read from the bucket
+// has no term, and needs none, for no history is without it. Seqs begin at 1; the 0 that means "no
 // bound" to readers is written by leaving the bound out.
 func positionOf(name, text string, epoch segment.Epoch) (segment.Pos, *segment.Token, error) {
 	if text == "" {
@@ -66,9 +98,18 @@ func positionOf(name, text string, epoch segment.Epoch) (segment.Pos, *segment.T
 		}
 		return tok.Pos(), &tok, nil
 	}
-	seq, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || seq == 0 || text[0] == '+' {
-		return segment.Pos{}, nil, fmt.Errorf("%w: %s=%q: give a seq from 1, or a token like e1.t3.4711", errBadRequest, name, text)
+	bad := fmt.Errorf("%w: %s=%q: give a seq from 1, EPOCH.SEQ, or a token like e1.t3.4711", errBadRequest, name, text)
+	tail := text
+	if head, rest, two := strings.Cut(text, "."); two {
+		e, err := strconv.ParseUint(head, 10, 32)
+		if err != nil || e == 0 || head[0] == '+' {
+			return segment.Pos{}, nil, bad
+		}
+		epoch, tail = segment.Epoch(e), rest
+	}
+	seq, err := strconv.ParseUint(tail, 10, 64)
+	if err != nil || seq == 0 || tail[0] == '+' {
+		return segment.Pos{}, nil, bad
 	}
 	return segment.Pos{Epoch: epoch, Seq: segment.Seq(seq)}, nil, nil
 }

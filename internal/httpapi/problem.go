@@ -31,6 +31,8 @@ type problem struct {
 	Forked *segment.Seq `json:"forked,omitempty"`
 	// Expect is the sequence that the producer has to go on with (code sequence).
 	Expect *uint64 `json:"expect,omitempty"`
+	// RequestID is the answer's X-Request-Id.
+	RequestID string `json:"request_id,omitempty"`
 }
 
 // kinds is the table of errors on the wire: the first that matches counts. Codes are
@@ -40,6 +42,15 @@ var kinds = []struct {
 	status int
 	code   string
 }{
+	{errBusy, http.StatusServiceUnavailable, "busy"},
+	{errStopping, http.StatusServiceUnavailable, "closing"},
+	{errBodyTime, http.StatusRequestTimeout, "request-timeout"},
+	{errEncoding, http.StatusUnsupportedMediaType, "unsupported-encoding"},
+	{errMedia, http.StatusUnsupportedMediaType, "unsupported-media-type"},
+	{errAccept, http.StatusNotAcceptable, "not-acceptable"},
+	{errNoTrimmer, http.StatusNotImplemented, "read-only"},
+	{errKeyReused, http.StatusConflict, "idempotency-key-reused"},
+	{errChainEnded, http.StatusGone, "chain-ended"},
 	{segment.ErrName, http.StatusBadRequest, "invalid-name"},
 	{errBadRequest, http.StatusBadRequest, "invalid-request"},
 	{localtier.ErrInvalid, http.StatusBadRequest, "invalid-request"},
@@ -88,6 +99,10 @@ var (
 	errBadRequest  = errors.New("bad request")
 	errTooManyRows = errors.New("too many rows")
 	errEpochOver   = errors.New("the epoch is over")
+	errMedia       = errors.New("this content type is not taken here")
+	errAccept      = errors.New("the answer has none of the types that are accepted")
+	errStopping    = errors.New("this process is stopping")
+	errChainEnded  = errors.New("the chain is closed and all of its rows were sent")
 )
 
 // problemOf maps an error onto its answer.
@@ -143,17 +158,23 @@ func firstLeft(err error) *segment.Seq {
 
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
-	s.log(r, p, err)
-	if p.Status == http.StatusServiceUnavailable {
+	s.log(w, r, p, err)
+	switch p.Status {
+	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", retryAfter(err))
+	case http.StatusRequestTimeout:
+		w.Header().Set("Connection", "close") // the rest of the body may still come
+	}
+	if errors.Is(err, errEncoding) {
+		w.Header().Set("Accept-Encoding", encodings)
 	}
 	writeProblem(w, p)
 }
 
 // log tells an operator what is nobody else's to mend. A client that went away is no fault.
-func (s *server) log(r *http.Request, p problem, err error) {
+func (s *server) log(w http.ResponseWriter, r *http.Request, p problem, err error) {
 	if p.Status == http.StatusInternalServerError && r.Context().Err() == nil {
-		s.Logger.Error("request failed", "method", r.Method, "path", r.URL.Path, "code", p.Code, "err", err)
+		s.Logger.Error("request failed", "method", r.Method, "path", r.URL.Path, "request_id", requestID(w), "code", p.Code, "err", err)
 	}
 }
 
@@ -171,6 +192,7 @@ func retryAfter(err error) string {
 }
 
 func writeProblem(w http.ResponseWriter, p problem) {
+	p.RequestID = requestID(w)
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // a client that went away is not our fault

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -50,11 +49,11 @@ func LineOf(stream string, row *coldload.Row) Line {
 	return l
 }
 
-// read streams NDJSON. An error after the first row ends the body with a line
+// read streams NDJSON, or follows. An error after the first row ends the body with a line
 // {"error": problem}: a body without it is complete.
 func (s *server) read(w http.ResponseWriter, r *http.Request) {
 	stream := r.PathValue("stream")
-	b, err := boundsOf(r.URL.Query(), s.Epoch)
+	b, err := asksOf(r, s.Epoch)
 	if err == nil {
 		err = checkName(stream)
 	}
@@ -62,48 +61,81 @@ func (s *server) read(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.servedBy(w, segment.Chain{Epoch: s.Epoch, Shard: segment.ShardOf(stream, max(s.Shards, 1))})
-	rows := coldload.Checked(s.rows(r.Context(), stream, b.from, b.to), b.token, func(tok segment.Token) error {
-		return s.Reader.Check(r.Context(), stream, tok)
-	})
-	s.stream(w, r, b.limit, func(yield func(Line, error) bool) {
+	if b.follow {
+		s.follow(w, r, &streamSource{server: s, name: stream}, b)
+		return
+	}
+	s.reading(func(w http.ResponseWriter, r *http.Request) {
+		s.servedBy(w, segment.Chain{Epoch: s.Epoch, Shard: segment.ShardOf(stream, max(s.Shards, 1))})
+		rows := coldload.Checked(s.rows(r.Context(), stream, b.from, b.to), b.token, func(tok segment.Token) error {
+			return s.Reader.Check(r.Context(), stream, tok)
+		})
+		s.stream(w, r, b.limit, rowSeq{rows: streamRows(stream, rows)})
+	}).ServeHTTP(w, r)
+}
+
+func streamRows(stream string, rows iter.Seq2[coldload.Row, error]) iter.Seq2[coldload.ShardRow, error] {
+	return func(yield func(coldload.ShardRow, error) bool) {
 		for row, err := range rows {
-			if !yield(LineOf(stream, &row), err) {
+			if !yield(coldload.ShardRow{Stream: stream, Epoch: row.Epoch, Row: row.Row}, err) {
 				return
 			}
 		}
-	})
+	}
+}
+
+// rowSeq is rows to send, each with the token of this term; the zero term: with none.
+type rowSeq struct {
+	rows iter.Seq2[coldload.ShardRow, error]
+	term segment.Term
+}
+
+func (q *rowSeq) token(row *coldload.ShardRow) string {
+	if q.term == 0 {
+		return ""
+	}
+	return segment.Token{Epoch: row.Epoch, Term: q.term, Seq: row.Seq}.String()
 }
 
 // stream writes lines until there are no more, the limit is met, or one is an error.
-func (s *server) stream(w http.ResponseWriter, r *http.Request, limit int, lines iter.Seq2[Line, error]) {
-	enc := json.NewEncoder(w)
+func (s *server) stream(w http.ResponseWriter, r *http.Request, limit int, all rowSeq) {
+	if err := mustAccept(r.Header, ndjsonType, jsonType); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if r.Method == http.MethodHead {
+		limit = 1 // whether it can be read, and not all of it for nothing
+	}
+	out := newRowWriter(w)
 	sent := 0
-	for line, err := range lines {
-		if err != nil {
-			if sent == 0 {
-				s.fail(w, r, err)
-				return
-			}
-			p := problemOf(err)
-			s.log(r, p, err)
-			_ = enc.Encode(map[string]problem{"error": p}) // the client may be gone
+	for row, err := range all.rows {
+		if err != nil && sent == 0 {
+			s.fail(w, r, err)
 			return
 		}
 		if sent == 0 {
-			w.Header().Set("Content-Type", "application/x-ndjson")
+			w.Header().Set("Content-Type", ndjsonType)
 		}
-		if enc.Encode(line) != nil {
+		if err != nil {
+			p := problemOf(err)
+			p.RequestID = requestID(w)
+			s.log(w, r, p, err)
+			out.buf = append(append(out.buf, errorLine(p)...), '\n')
+			break
+		}
+		out.buf = appendLine(out.buf, &row, all.token(&row))
+		if out.full() != nil {
 			return // the client is gone
 		}
 		if sent++; sent == limit {
-			return
+			break
 		}
 	}
 	if sent == 0 {
-		w.Header().Set("Content-Type", "application/x-ndjson")
+		w.Header().Set("Content-Type", ndjsonType)
 		w.WriteHeader(http.StatusOK)
 	}
+	_ = out.write() // the client may be gone
 }
 
 // checkName accepts the names that may be read: the reserved ones, too.

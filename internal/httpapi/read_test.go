@@ -98,7 +98,7 @@ func TestReadOnly(t *testing.T) {
 
 func TestBadQueries(t *testing.T) {
 	for _, q := range []string{
-		"from=x", "from=-1", "from=0", "to=0", "from=%2B1", "from=18446744073709551616", "to=1.5", "limit=0", "limit=-1", "limit=x", "from=5&to=4",
+		"from=x", "from=-1", "from=0", "to=0", "from=%2B1", "from=18446744073709551616", "to=1.0", "to=0.5", "to=1.5.2", "limit=0", "limit=-1", "limit=x", "from=5&to=4",
 		"from=e1.t3", "from=e1.t3.0", "to=e1.t3.0", "from=e01.t3.1", "from=1&after=1", "after=18446744073709551615", "after=0",
 	} {
 		if w, p := do(t, handler(nil, nil), "GET", "/v1/streams/s/rows?"+q, "", nil); w.Code != 400 || p.Code != "invalid-request" {

@@ -6,32 +6,15 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/coldload"
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/segment"
-)
-
-// Limits of a request. Each bounds memory or time that a client can take.
-const (
-	// MaxBodyBytes holds one append call; larger batches go in several.
-	MaxBodyBytes = 32 << 20
-	// MaxBodiesBytes of all appends under way: as many small ones as there may be
-	// requests, but no more than a few of the largest.
-	MaxBodiesBytes = 512 << 20
-	// MaxRows of one append call: an empty row takes no byte of a body, but 64 in memory.
-	MaxRows = 1 << 18
-	// MaxRequests under way at once; more are told to come back.
-	MaxRequests       = 512
-	maxHeaderBytes    = 64 << 10
-	readHeaderTimeout = 10 * time.Second
-	idleTimeout       = 2 * time.Minute
 )
 
 // Writer is what appends, consumers and the local tail of reads need.
@@ -42,6 +25,9 @@ type Writer interface {
 	// Flush returns when every row acknowledged so far is published and absorbed.
 	Flush(ctx context.Context) error
 	Ready() error
+	// Await returns once row seq of the shard is durable, LocalShard says which rows are here.
+	Await(ctx context.Context, shard segment.Shard, seq segment.Seq) error
+	LocalShard(ctx context.Context, shard segment.Shard) (first, next segment.Seq, err error)
 	ShardLog
 	Consumers
 }
@@ -60,6 +46,10 @@ type Catalog interface {
 	Plan(ctx context.Context, r catalog.PlanRequest) (catalog.Plan, error)
 	ShardCatalog
 	AckClosed(ctx context.Context, c segment.Chain, consumer string, seq segment.Seq) (catalog.ChainRow, error)
+	Streams(ctx context.Context, after string, limit int) ([]catalog.Stream, error)
+	// Terms and Topologies say which token a row has, and which chain an epoch has for a stream.
+	Terms(ctx context.Context, c segment.Chain) ([]catalog.TermRow, error)
+	Topologies(ctx context.Context) ([]catalog.Topology, error)
 }
 
 // Deps of a Handler.
@@ -89,6 +79,9 @@ type Deps struct {
 	Metrics http.Handler
 	// Trimmer serves trim and delete; nil: they answer 501 read-only.
 	Trimmer Trimmer
+	// Tail is where followers find the process's writer when an epoch ends and another begins:
+	// one for all Handlers that a process makes, one after another. nil: a Handler's own.
+	Tail *Tail
 	// FollowPoll is how often a follower asks the catalog for what other processes absorbed; 0: 1 s.
 	FollowPoll time.Duration
 	// ReadyCheck says whether catalog and store answer, for a process without a Writer; it is
@@ -107,49 +100,91 @@ type Trimmer interface {
 
 type server struct {
 	Deps
-	terms  map[segment.Shard]segment.Term // of the shards that are served here
-	slots  chan struct{}
-	bodies *semaphore.Weighted
+	places places
+	tips   tips
+	epochs epochs
+	checks checks
 }
 
 // Handler serves the routes.
-func Handler(d Deps) http.Handler {
+func Handler(d Deps) http.Handler { return newServer(d).handler() }
+
+func newServer(d Deps) *server {
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &server{Deps: d, slots: make(chan struct{}, MaxRequests), bodies: semaphore.NewWeighted(MaxBodiesBytes)}
-	if d.Writer != nil {
-		s.terms = map[segment.Shard]segment.Term{}
-		for _, st := range d.Writer.Status() {
-			s.terms[st.Chain.Shard] = st.Term
-		}
+	if d.FollowPoll <= 0 {
+		d.FollowPoll = defaultFollowPoll
 	}
-	return s.mux()
+	if d.Tail == nil {
+		d.Tail = new(Tail)
+	}
+	s := &server{Deps: d, places: newPlaces()}
+	s.tips.every = d.FollowPoll
+	if d.Writer != nil {
+		s.Tail.set(d.Writer, d.Epoch, d.Shards)
+	}
+	return s
 }
 
-func (s *server) alive(w http.ResponseWriter, _ *http.Request) {
-	reply(w, http.StatusOK, map[string]string{"status": "alive"})
+func (s *server) handler() http.Handler {
+	// Browsers are kept from sending here what another site made them send: a process
+	// without authentication listens on loopback, where its user's browser is, too.
+	return identified(straight(s.sameOrigin(paced(s.mux()))))
+}
+
+func (s *server) sameOrigin(next http.Handler) http.Handler {
+	p := http.NewCrossOriginProtection()
+	p.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, problem{
+			Status: http.StatusForbidden, Code: "cross-origin", Title: "request of another site",
+			Detail: "a browser says that another site's page made this request; such requests may only read",
+		})
+	}))
+	return p.Handler(next)
+}
+
+// straight refuses paths that are not clean, which the mux would send elsewhere: a name that has
+// dots or slashes is written with %2E and %2F.
+func straight(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := r.URL.EscapedPath()
+		if strings.HasSuffix(p, "/") && p != "/" || path.Clean("/"+p) != p && r.Method != http.MethodConnect {
+			noRoute(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func noRoute(w http.ResponseWriter, r *http.Request) {
+	writeProblem(w, problem{Status: http.StatusNotFound, Code: "no-such-route", Title: "no such route", Detail: r.Method + " " + r.URL.Path})
 }
 
 // stray answers what no route takes. ServeMux takes the one segment "%2F" for a
 // trailing slash, but a stream may be named so.
 func (s *server) stray(w http.ResponseWriter, r *http.Request) {
-	if !strings.EqualFold(r.URL.EscapedPath(), "/v1/streams/%2F/rows") {
-		writeProblem(w, problem{Status: http.StatusNotFound, Code: "no-such-route", Title: "no such route", Detail: r.Method + " " + r.URL.Path})
-		return
-	}
-	r.SetPathValue("stream", "/")
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
+	var allow []string
 	for _, t := range s.table() {
-		if t.Pattern == "/v1/streams/{stream}/rows" && t.Method == method {
+		if !strings.EqualFold(r.URL.EscapedPath(), strings.Replace(t.Pattern, "{stream}", "%2F", 1)) || t.off {
+			continue
+		}
+		if t.Method == method {
+			r.SetPathValue("stream", "/")
 			s.around(t).ServeHTTP(w, r)
 			return
 		}
+		allow = append(allow, t.Method)
 	}
-	only("GET, HEAD, POST")(w, r)
+	if allow == nil {
+		noRoute(w, r)
+		return
+	}
+	only(strings.Join(allow, ", "))(w, r)
 }
 
 // only refuses other methods than a route has.
@@ -164,39 +199,10 @@ func only(allow string) http.HandlerFunc {
 // Bodies and answers may take as long as they move.
 func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler: h, MaxHeaderBytes: maxHeaderBytes,
+		Handler: unambiguous(h), MaxHeaderBytes: maxHeaderBytes,
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
-}
-
-// admit bounds the requests under way.
-func (s *server) admit(next http.HandlerFunc) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case s.slots <- struct{}{}:
-			defer func() { <-s.slots }()
-			next(w, r)
-		default:
-			busy(w)
-		}
-	})
-}
-
-func busy(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "1")
-	writeProblem(w, problem{Status: http.StatusServiceUnavailable, Code: "busy", Title: "too many requests under way"})
-}
-
-func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
-	if s.Writer != nil {
-		if err := s.Writer.Ready(); err != nil {
-			w.Header().Set("Retry-After", "1")
-			writeProblem(w, problem{Status: http.StatusServiceUnavailable, Code: "not-ready", Title: "not ready", Detail: err.Error()})
-			return
-		}
-	}
-	reply(w, http.StatusOK, map[string]string{"status": "ready"})
 }
 
 // flush makes what was acknowledged locally survive this disk, too.
@@ -227,11 +233,29 @@ func (s *server) served(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, s.Served())
 }
 
-// The headers of a read. A row's token is made of its line and the term:
-// e<epoch>.t<term>.<seq>.
+// logs hands OTLP on; its memory is bounded as an append's is.
+func (s *server) logs(w http.ResponseWriter, r *http.Request) {
+	held := &room{of: s.places.bodies}
+	defer held.release()
+	n := r.ContentLength
+	if n < 0 || n > MaxBodyBytes {
+		n = MaxBodyBytes
+	}
+	if err := held.grow(n); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, MaxBodyBytes)
+	s.Logs.ServeHTTP(w, r)
+}
+
+// The headers of a read. A row's token is made of its line and the term, if the line's epoch
+// is the term's: e<epoch>.t<term>.<seq>.
 const (
 	servedByHeader = "Strandline-Served-By"
 	termHeader     = "Strandline-Term"
+	epochHeader    = "Strandline-Epoch"
+	ownerHeader    = "Strandline-Owner"
 	// As seed 000 calls them.
 	byOwner    = "owner_resident"
 	byColdLoad = "non_owner_cold_load"
@@ -240,13 +264,14 @@ const (
 // servedBy says whether a read is answered by the shard's owner, which has rows that
 // are not in the bucket yet, and under which term its rows' positions are known.
 func (s *server) servedBy(w http.ResponseWriter, c segment.Chain) {
-	term, mine := s.terms[c.Shard]
-	if !mine || c.Epoch != s.Epoch {
+	t := s.Tail.owner(c)
+	if t == nil {
 		w.Header().Set(servedByHeader, byColdLoad)
 		return
 	}
 	w.Header().Set(servedByHeader, byOwner)
-	w.Header().Set(termHeader, strconv.FormatUint(uint64(term), 10))
+	w.Header().Set(epochHeader, strconv.FormatUint(uint64(c.Epoch), 10))
+	w.Header().Set(termHeader, strconv.FormatUint(uint64(t.terms[c.Shard]), 10))
 }
 
 func reply(w http.ResponseWriter, code int, v any) {

@@ -45,7 +45,7 @@ type ShardSource struct {
 // the read could not be completed.
 func (src ShardSource) Rows(ctx context.Context, chain segment.Chain, from, to segment.Seq) iter.Seq2[coldload.ShardRow, error] {
 	return func(yield func(coldload.ShardRow, error) bool) {
-		rd := &shardReading{ShardSource: src, chain: chain, next: from, to: to, yield: yield, live: map[string]segment.Seq{}}
+		rd := &shardReading{ShardSource: src, chain: chain, next: from, to: to, yield: yield}
 		if err := rd.run(ctx); err != nil && !rd.over {
 			yield(coldload.ShardRow{}, err)
 		}
@@ -59,7 +59,7 @@ type shardReading struct {
 	next, to segment.Seq // the first seq not dealt with yet; 0: no bound
 	yield    func(coldload.ShardRow, error) bool
 	over     bool
-	live     map[string]segment.Seq // first live seq of streams seen
+	live     liveFrom
 }
 
 // maxLive bounds the streams that one read remembers.
@@ -101,7 +101,7 @@ func (r *shardReading) local(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		live, err := r.liveFrom(ctx, row.Stream)
+		live, err := r.live.of(ctx, r.Catalog, r.chain, row.Stream)
 		if err != nil {
 			return err
 		}
@@ -134,26 +134,35 @@ func (r *shardReading) bucket(ctx context.Context, end segment.Seq) error {
 	return nil
 }
 
-// liveFrom is the first seq of a stream that no trim gave up. A stream that nothing is
+// liveFrom remembers where streams of a chain live from.
+type liveFrom struct {
+	off  bool // nothing is given up
+	seqs map[string]segment.Seq
+}
+
+// of is the first seq of a stream that no trim gave up. A stream that nothing is
 // absorbed of was never trimmed.
-func (r *shardReading) liveFrom(ctx context.Context, stream string) (segment.Seq, error) {
-	if live, ok := r.live[stream]; ok {
+func (l *liveFrom) of(ctx context.Context, cat ShardCatalog, c segment.Chain, stream string) (segment.Seq, error) {
+	if l.off {
+		return 0, nil
+	}
+	if live, ok := l.seqs[stream]; ok {
 		return live, nil
 	}
-	s, err := r.Catalog.Stream(ctx, stream)
+	s, err := cat.Stream(ctx, stream)
 	if err != nil && !errors.Is(err, catalog.ErrNotFound) {
-		return 0, fmt.Errorf("read chain %s: stream %q: %w", r.chain, stream, err)
+		return 0, fmt.Errorf("read chain %s: stream %q: %w", c, stream, err)
 	}
 	live := segment.Seq(0)
 	switch {
-	case s.LiveFrom.Epoch == r.chain.Epoch:
+	case s.LiveFrom.Epoch == c.Epoch:
 		live = s.LiveFrom.Seq
-	case s.LiveFrom.Epoch > r.chain.Epoch:
+	case s.LiveFrom.Epoch > c.Epoch:
 		live = ^segment.Seq(0)
 	}
-	if len(r.live) >= maxLive {
-		clear(r.live)
+	if l.seqs == nil || len(l.seqs) >= maxLive {
+		l.seqs = map[string]segment.Seq{}
 	}
-	r.live[stream] = live
+	l.seqs[stream] = live
 	return live, nil
 }

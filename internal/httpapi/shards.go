@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"fmt"
-	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -59,27 +58,23 @@ func (s *server) source(c segment.Chain) ShardSource {
 
 // shardRows streams NDJSON as a stream's read does, all streams of a shard in its order.
 func (s *server) shardRows(w http.ResponseWriter, r *http.Request, c segment.Chain) error {
-	b, err := boundsOf(r.URL.Query(), c.Epoch)
+	b, err := asksOf(r, c.Epoch)
 	if err != nil {
 		return err
 	}
 	if b.from != (segment.Pos{}) && b.from.Epoch != c.Epoch || b.to != (segment.Pos{}) && b.to.Epoch != c.Epoch {
 		return fmt.Errorf("%w: the token is of another epoch than the shard's %d: give epoch=", errBadRequest, c.Epoch)
 	}
-	s.servedBy(w, c)
-	rows := coldload.Checked(s.source(c).Rows(r.Context(), c, b.from.Seq, b.to.Seq), b.token, func(tok segment.Token) error {
-		return s.Reader.CheckShard(r.Context(), c.Shard, tok)
-	})
-	s.stream(w, r, b.limit, shardLines(rows))
-	return nil
-}
-
-func shardLines(rows iter.Seq2[coldload.ShardRow, error]) iter.Seq2[Line, error] {
-	return func(yield func(Line, error) bool) {
-		for row, err := range rows {
-			if !yield(LineOf(row.Stream, &coldload.Row{Epoch: row.Epoch, Row: row.Row}), err) {
-				return
-			}
-		}
+	if b.follow {
+		s.follow(w, r, &chainSource{server: s, of: c}, b)
+		return nil
 	}
+	s.reading(func(w http.ResponseWriter, r *http.Request) {
+		s.servedBy(w, c)
+		rows := coldload.Checked(s.source(c).Rows(r.Context(), c, b.from.Seq, b.to.Seq), b.token, func(tok segment.Token) error {
+			return s.Reader.CheckShard(r.Context(), c.Shard, tok)
+		})
+		s.stream(w, r, b.limit, rowSeq{rows: rows})
+	}).ServeHTTP(w, r)
+	return nil
 }

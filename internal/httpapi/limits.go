@@ -1,0 +1,168 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Limits of a request. Each bounds memory or time that a client can take.
+const (
+	// MaxBodyBytes holds one append call, unpacked; larger batches go in several.
+	MaxBodyBytes = 32 << 20
+	// MaxBodiesBytes of all appends under way, with what unpacking and splitting them takes:
+	// as many small ones as there may be requests, but no more than a few of the largest.
+	MaxBodiesBytes = 512 << 20
+	// MaxRows of one append call: an empty row takes no byte of a body, but 64 in memory.
+	MaxRows = 1 << 18
+	// MaxRequests under way at once, reads and followers apart; more are told to come back.
+	MaxRequests = 512
+	// MaxReads under way at once. Each may hold what its reader fetches ahead.
+	MaxReads = 128
+	// MaxFollowers at once: they stay, so they have places of their own and take none from
+	// those who append.
+	MaxFollowers = 256
+	// maxCatchUps is how many followers read from the bucket at once; the others wait.
+	maxCatchUps = 8
+
+	maxHeaderBytes    = 64 << 10
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	// bodyGrace and bodyRate: a body has to come at this rate after a while. One that
+	// trickles holds a place, and memory, that others wait for.
+	bodyGrace = 10 * time.Second
+	bodyRate  = 256 << 10 // bytes a second
+	// unaryTime is what an answer that is one document may take. An append whose
+	// time ran out may still become durable, as any that ends in an error.
+	unaryTime = 2 * time.Minute
+	// writeTime is what a client may take to take what it was sent.
+	writeTime = 30 * time.Second
+)
+
+// places are the requests that may be under way, by what they do to a process.
+type places struct {
+	unary, reads, follows, catchUps chan struct{}
+	bodies                          *semaphore.Weighted
+}
+
+func newPlaces() places {
+	return places{
+		unary: make(chan struct{}, MaxRequests), reads: make(chan struct{}, MaxReads), follows: make(chan struct{}, MaxFollowers),
+		catchUps: make(chan struct{}, maxCatchUps), bodies: semaphore.NewWeighted(MaxBodiesBytes),
+	}
+}
+
+// take takes a place for as long as f runs; false: there is none.
+func take(places chan struct{}, f func()) bool {
+	select {
+	case places <- struct{}{}:
+		defer func() { <-places }()
+		f()
+		return true
+	default:
+		return false
+	}
+}
+
+// unary bounds those under way, and their time.
+func (s *server) unary(next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !take(s.places.unary, func() {
+			ctx, cancel := context.WithTimeout(r.Context(), unaryTime)
+			defer cancel()
+			writeWithin(w, unaryTime+writeTime)
+			next(w, r.WithContext(ctx))
+		}) {
+			busy(w)
+		}
+	})
+}
+
+// reading bounds those under way; their time is the client's, as long as it takes rows.
+func (s *server) reading(next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !take(s.places.reads, func() { next(w, r) }) {
+			busy(w)
+		}
+	})
+}
+
+func busy(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	writeProblem(w, problem{Status: http.StatusServiceUnavailable, Code: "busy", Title: "too many requests under way"})
+}
+
+// writeWithin bounds the writes of an answer from now on. What cannot be bounded is a
+// test's recorder. The bound of a request before on the same connection is overwritten.
+func writeWithin(w http.ResponseWriter, d time.Duration) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d)) // best effort, by its nature
+}
+
+// paced makes every body come at bodyRate at least.
+func paced(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != nil && r.Body != http.NoBody {
+			// Also of a handler that never reads: what the server throws away then is bounded.
+			b := &pacedBody{ReadCloser: r.Body, control: http.NewResponseController(w), began: time.Now()}
+			b.until(b.began.Add(bodyGrace))
+			r.Body = b
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// pacedBody is a body with a deadline that moves with what came.
+type pacedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	began   time.Time
+	n       int64
+}
+
+// errBodyTime: the body came too slowly.
+var errBodyTime = errors.New("the body came too slowly")
+
+func (b *pacedBody) until(t time.Time) { _ = b.control.SetReadDeadline(t) } // a test's recorder has none
+
+func (b *pacedBody) Read(p []byte) (int, error) {
+	b.until(b.began.Add(bodyGrace + time.Duration(b.n)*time.Second/bodyRate))
+	n, err := b.ReadCloser.Read(p)
+	b.n += int64(n)
+	var late interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &late) && late.Timeout():
+		return n, fmt.Errorf("%w: %d bytes in %v; send at least %d a second", errBodyTime, b.n, time.Since(b.began).Round(time.Second), bodyRate)
+	case err != nil:
+		// The server reads on to notice a client that goes away: that has no deadline.
+		b.until(time.Time{})
+	}
+	return n, err
+}
+
+// room is what one request holds of MaxBodiesBytes.
+type room struct {
+	of   *semaphore.Weighted
+	held int64
+}
+
+// errBusy: no room for this body just now.
+var errBusy = errors.New("too many requests under way")
+
+// grow makes the room hold n bytes in all.
+func (r *room) grow(n int64) error {
+	if n <= r.held {
+		return nil
+	}
+	if !r.of.TryAcquire(n - r.held) {
+		return fmt.Errorf("%w: no room for %d bytes more of a body", errBusy, n-r.held)
+	}
+	r.held = n
+	return nil
+}
+
+func (r *room) release() { r.of.Release(r.held); r.held = 0 }
