@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/strandline/strandline/segment"
 )
@@ -65,15 +66,23 @@ func (c *Client) Consumers(ctx context.Context, chain segment.Chain) ([]Consumer
 	})
 }
 
-// Ack moves a consumer's cursor to a seq, or to a token as Row.Position gives it, which is refused
-// with ErrForked if history went on without the row. The cursor never goes back. It is durable
+// Ack moves a consumer's cursor to a seq, or to a position as Row.Position gives it: a token is
+// refused with ErrForked if history went on without the row. The cursor never goes back. It is durable
 // when Ack returns.
 func (c *Client) Ack(ctx context.Context, chain segment.Chain, name, position string) (Consumer, error) {
 	q := consumerCall(http.MethodPost, "acknowledge", chain, name)
 	q.path += "/ack"
 	in := map[string]any{"token": position}
-	if seq, err := strconv.ParseUint(position, 10, 64); err == nil {
-		in = map[string]any{"seq": seq}
+	seq := position
+	if epoch, tail, ok := strings.Cut(position, "."); ok && !strings.HasPrefix(position, "e") {
+		if chain.Epoch != 0 && epoch != strconv.FormatUint(uint64(chain.Epoch), 10) {
+			return Consumer{}, fmt.Errorf("%s: %w: position %s is of another epoch than %d", q.op, ErrConfig, position, chain.Epoch)
+		}
+		q.query.Set("epoch", epoch)
+		seq = tail
+	}
+	if n, err := strconv.ParseUint(seq, 10, 64); err == nil {
+		in = map[string]any{"seq": n}
 	}
 	var err error
 	if q.body, err = json.Marshal(in); err != nil {

@@ -346,6 +346,32 @@ func TestPull(t *testing.T) {
 	})
 }
 
+// TestAckOfARowWithoutTerm: a row of a closed chain has EPOCH.SEQ; its seq is acknowledged there,
+// and in no other epoch.
+func TestAckOfARowWithoutTerm(t *testing.T) {
+	n := &hosts{}
+	body := ""
+	n.set("a", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body) // in memory
+		body = string(b)
+		answering(200, nil, `{"cursor":5}`).ServeHTTP(w, r)
+	}))
+	c := n.client(t, Config{})
+	for _, epoch := range []segment.Epoch{0, 1} {
+		if k, err := c.Ack(t.Context(), segment.Chain{Epoch: epoch}, "c", "1.5"); err != nil || k.Cursor != 5 || body != `{"seq":5}` {
+			t.Errorf("%+v, %v, %s", k, err, body)
+		}
+	}
+	for _, r := range n.requests() {
+		if r.URL.RawQuery != "epoch=1" {
+			t.Error(r.URL)
+		}
+	}
+	if _, err := c.Ack(t.Context(), segment.Chain{Epoch: 2}, "c", "1.5"); !errors.Is(err, ErrConfig) {
+		t.Error(err)
+	}
+}
+
 // TestStreamPages: the list is asked for page by page, and must be in order.
 func TestStreamPages(t *testing.T) {
 	page := func(from, n int) string {
