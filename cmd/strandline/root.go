@@ -74,7 +74,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.upCommand(), a.writerCommand(), a.auditorCommand(), a.readerCommand(), a.cacheCommand(), a.configCommand(),
 		a.appendCommand(), a.catCommand(), a.scanCommand(), a.streamsCommand(), a.trimCommand(), a.rmCommand(), a.consumersCommand(),
-		a.statusCommand(), a.topologyCommand(), a.fsckCommand(), a.explainCommand(), a.acceptLossCommand(), a.doctorCommand(), a.inspectCommand(),
+		a.statusCommand(), a.readyCommand(), a.topologyCommand(), a.fsckCommand(), a.explainCommand(), a.acceptLossCommand(), a.doctorCommand(), a.inspectCommand(),
 		a.salvageCommand(), a.quarantineCommand(), a.tokenCommand(), a.driveCommand(), a.benchCommand(),
 	)
 	strictArgs(root)
