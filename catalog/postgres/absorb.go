@@ -8,13 +8,12 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-// AbsorbSlot takes a published slot into the history (03 §2 step 3). Three round trips and
-// a commit, whatever the number of refs; one more where streams come for the first time.
+// AbsorbSlot takes a published slot into the history (03 §2 step 3): at most six round
+// trips, whatever the number of refs.
 //
 // Against an acquire, another absorb, the trim-check and retention it holds the chain's
-// row. Against a trim of one of its streams it holds nothing while it decides which chunks
-// are dead: it moves the streams' rows only if they are as it read them, and is run again
-// if one is not.
+// row; against a trim of one of its streams the stream's, from before it decides which
+// chunks are dead.
 func (d *DB) AbsorbSlot(ctx context.Context, a catalog.Absorb) (out catalog.Absorbed, err error) {
 	if err := catalog.ValidateAbsorb(&a); err != nil {
 		return out, err
@@ -33,12 +32,8 @@ type absorbing struct {
 	term     *catalog.TermRow
 	settles  *bool // nil: no topology
 	settings *catalog.Settings
-	streams  map[string]*standingStream
 	object   int64 // a number for the slot's object
 }
-
-// standingStream is a stream's row as it was read, and as the slot leaves it.
-type standingStream struct{ was, is catalog.Stream }
 
 func (t *tx) absorb(a *catalog.Absorb) (out catalog.Absorbed, err error) {
 	in := t.askAbsorb(a)
@@ -82,7 +77,7 @@ func (t *tx) absorb(a *catalog.Absorb) (out catalog.Absorbed, err error) {
 func (t *tx) askAbsorb(a *catalog.Absorb) *absorbing {
 	s := &a.Slot
 	epoch, shard := int64(s.Epoch), int64(s.Shard)
-	in := &absorbing{chain: t.askChain(s.Chain, " FOR UPDATE"), streams: map[string]*standingStream{}}
+	in := &absorbing{chain: t.askChain(s.Chain, " FOR UPDATE")}
 	t.askSlots(&in.stood, "s.id = $3", s.Chain, int64(s.ID))
 	t.ask("SELECT "+termCols+" FROM term WHERE epoch = $1::int8 AND shard = $2::int8 AND term = $3", func(scan scanFunc) error {
 		r, err := scanTerm(scan)
@@ -98,18 +93,9 @@ func (t *tx) askAbsorb(a *catalog.Absorb) *absorbing {
 	}, epoch)
 	in.settings = t.askSettings("")
 	if len(a.Refs) > 0 {
-		t.askStreams(a.StreamNames(), in.streams)
 		t.askOne("SELECT nextval(pg_get_serial_sequence('object', 'id'))", nil, nil, &in.object)
 	}
 	return in
-}
-
-func (t *tx) askStreams(names []string, out map[string]*standingStream) {
-	t.ask("SELECT "+streamCols+" FROM unnest($1::bytea[]) j(name) JOIN stream s ON s.name = j.name", func(scan scanFunc) error {
-		s, err := scanStream(scan)
-		out[s.Name] = &standingStream{s, s}
-		return err
-	}, bytesOf(names))
 }
 
 func bytesOf(names []string) [][]byte {
@@ -161,29 +147,23 @@ func (t *tx) absorbRefs(a *catalog.Absorb, row *catalog.ChainRow, in *absorbing)
 	if len(a.Refs) == 0 {
 		return 0, 0, nil
 	}
-	names := a.StreamNames()
-	streams := make(map[string]*catalog.Stream, len(names))
-	var fresh, stood []*standingStream
-	for _, n := range names {
-		s := in.streams[n]
-		if s == nil {
-			s = &standingStream{is: catalog.Stream{Name: n}}
-			fresh = append(fresh, s)
-		} else {
-			stood = append(stood, s)
+	streams, err := t.moveTips(a, row)
+	if err != nil {
+		return 0, 0, err
+	}
+	fresh := make([]*catalog.Stream, 0, len(streams))
+	for _, n := range a.StreamNames() {
+		if streams[n] == nil {
+			streams[n] = &catalog.Stream{Name: n}
+			fresh = append(fresh, streams[n])
 		}
-		streams[n] = &s.is
 	}
 	live, dead, err := catalog.PlaceRefs(a, row, streams)
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := t.createStreams(fresh, row.Shard); err != nil {
-		return 0, 0, err
-	}
-	t.moveTips(stood, row.Shard)
-	if len(live) == 0 {
-		return 0, dead, nil
+	if err := t.createStreams(fresh, row.Shard); err != nil || len(live) == 0 {
+		return 0, dead, err
 	}
 	for i := range live {
 		live[i].StreamID = streams[live[i].Stream].ID
@@ -192,37 +172,64 @@ func (t *tx) absorbRefs(a *catalog.Absorb, row *catalog.ChainRow, in *absorbing)
 	r := &live[0]
 	t.exec("INSERT INTO object (id, key, kind, class, revision, generation) VALUES ($1, $2, $3, $4, $5, $6)",
 		in.object, r.Key, string(r.Kind), string(r.Class), int64(r.Revision), int64(r.Generation))
-	t.insertRefs(live, func(*catalog.Ref) int64 { return in.object })
-	return len(live), dead, nil
+	return len(live), dead, t.insertRefs(live, func(*catalog.Ref) int64 { return in.object })
+}
+
+// moveTips moves the tips of the streams that stand to the slot's last rows of them, in one
+// statement and in the order of their names, and returns them as they stood before. What
+// it moved in vain, because a guard fails, goes with the transaction.
+func (t *tx) moveTips(a *catalog.Absorb, row *catalog.ChainRow) (map[string]*catalog.Stream, error) {
+	names := a.StreamNames()
+	lasts := make([]int64, 0, len(names))
+	for i := range a.Refs {
+		if i > 0 && a.Refs[i].Stream == a.Refs[i-1].Stream {
+			lasts[len(lasts)-1] = int64(a.Refs[i].Last)
+			continue
+		}
+		lasts = append(lasts, int64(a.Refs[i].Last))
+	}
+	out := make(map[string]*catalog.Stream, len(names))
+	// A stream stays deleted if all that comes is dead: below its live_from or the watermark.
+	err := t.query(`UPDATE stream s SET before_epoch = s.last_epoch, before_seq = s.last_seq, last_epoch = $3::int8, last_seq = n.last, last_shard = $4::int8,
+  deleted = s.deleted AND (($3::int8, n.last) < (s.live_epoch, s.live_seq) OR n.last <= $5::int8)
+ FROM unnest($1::bytea[], $2::int8[]) n(name, last) WHERE s.name = n.name RETURNING s.id, s.name, s.live_epoch, s.live_seq, s.before_epoch, s.before_seq`, func(scan scanFunc) error {
+		var s catalog.Stream
+		var name []byte
+		err := scan(&s.ID, &name, &s.LiveFrom.Epoch, &s.LiveFrom.Seq, &s.Last.Epoch, &s.Last.Seq)
+		s.Name = string(name)
+		out[s.Name] = &s
+		return err
+	}, bytesOf(names), lasts, int64(row.Epoch), int64(row.Shard), int64(row.WatermarkSeq))
+	return out, err
 }
 
 // createStreams makes the rows of streams that come for the first time, with the tips that
 // the slot leaves; one name has one id for ever. A name that another verb made meanwhile
 // has its id: the absorb is run again, and finds it.
-func (t *tx) createStreams(fresh []*standingStream, shard segment.Shard) error {
+func (t *tx) createStreams(fresh []*catalog.Stream, shard segment.Shard) error {
 	if len(fresh) == 0 {
 		return nil
 	}
 	n := len(fresh)
 	names, hashes, epochs, seqs := make([]string, n), make([]string, n), make([]int64, n), make([]int64, n)
-	of := make(map[string]*standingStream, n)
+	of := make(map[string]*catalog.Stream, n)
 	for i, s := range fresh {
-		hash, err := catalog.StreamHash(s.is.Name)
+		hash, err := catalog.StreamHash(s.Name)
 		if err != nil {
 			return err
 		}
-		names[i], hashes[i], epochs[i], seqs[i] = s.is.Name, hash, int64(s.is.Last.Epoch), int64(s.is.Last.Seq)
-		of[s.is.Name] = s
+		names[i], hashes[i], epochs[i], seqs[i] = s.Name, hash, int64(s.Last.Epoch), int64(s.Last.Seq)
+		of[s.Name] = s
 	}
 	made := 0
-	if err := t.query(`INSERT INTO stream (name, hash, last_epoch, last_seq, last_shard, live_epoch, live_seq, deleted, created)
- SELECT j.name, j.hash, j.epoch, j.seq, $5::int8, 0, 0, false, $6 FROM unnest($1::bytea[], $2::text[], $3::int8[], $4::int8[]) j(name, hash, epoch, seq)
+	if err := t.query(`INSERT INTO stream (name, hash, last_epoch, last_seq, last_shard, live_epoch, live_seq, before_epoch, before_seq, deleted, created)
+ SELECT j.name, j.hash, j.epoch, j.seq, $5::int8, 0, 0, 0, 0, false, $6 FROM unnest($1::bytea[], $2::text[], $3::int8[], $4::int8[]) j(name, hash, epoch, seq)
  ON CONFLICT (name) DO NOTHING RETURNING id, name`, func(scan scanFunc) error {
 		var id int64
 		var name []byte
 		err := scan(&id, &name)
 		made++
-		of[string(name)].is.ID = id
+		of[string(name)].ID = id
 		return err
 	}, bytesOf(names), hashes, epochs, seqs, int64(shard), nanos(t.now)); err != nil {
 		return err
@@ -231,32 +238,4 @@ func (t *tx) createStreams(fresh []*standingStream, shard segment.Shard) error {
 		return fmt.Errorf("%w: %d of %d streams", errMoved, made, n)
 	}
 	return nil
-}
-
-// moveTips queues the streams' last positions, in one statement: of those that are as they
-// were read.
-func (t *tx) moveTips(stood []*standingStream, shard segment.Shard) {
-	if len(stood) == 0 {
-		return
-	}
-	var c [7][]int64
-	for i := range c {
-		c[i] = make([]int64, len(stood))
-	}
-	deleted, was := make([]bool, len(stood)), make([]bool, len(stood))
-	for i, s := range stood {
-		for j, v := range [7]int64{
-			s.is.ID, int64(s.is.Last.Epoch), int64(s.is.Last.Seq),
-			int64(s.was.Last.Epoch), int64(s.was.Last.Seq), int64(s.was.LiveFrom.Epoch), int64(s.was.LiveFrom.Seq),
-		} {
-			c[j][i] = v
-		}
-		deleted[i], was[i] = s.is.Deleted, s.was.Deleted
-	}
-	t.execAll(len(stood), `UPDATE stream SET last_epoch = n.epoch, last_seq = n.seq, last_shard = $10::int8, deleted = n.deleted
- FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::bool[], $9::bool[])
-  n(id, epoch, seq, was_epoch, was_seq, live_epoch, live_seq, deleted, was_deleted)
- WHERE stream.id = n.id AND stream.last_epoch = n.was_epoch AND stream.last_seq = n.was_seq
-  AND stream.live_epoch = n.live_epoch AND stream.live_seq = n.live_seq AND stream.deleted = n.was_deleted`,
-		c[0], c[1], c[2], c[3], c[4], c[5], c[6], deleted, was, int64(shard))
 }

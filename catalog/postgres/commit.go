@@ -156,7 +156,9 @@ func (t *tx) applySwaps(swaps []catalog.Swap, out *catalog.Rewritten, grace time
 	}
 	t.deleteRefs(gone, objects)
 	sortRefs(come)
-	t.insertRefs(come, func(r *catalog.Ref) int64 { return objects[r.Key] })
+	if err := t.insertRefs(come, func(r *catalog.Ref) int64 { return objects[r.Key] }); err != nil {
+		return err
+	}
 	t.dropObjects(gone)
 	t.watchSettled(gone, grace)
 	return nil

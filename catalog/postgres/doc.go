@@ -24,7 +24,7 @@
 //	             where no row stands                                      intent.go
 //	object row   whoever adds or removes a ref that names it              refs.go
 //	marker row   its version: who changes it names it                     markers.go
-//	stream row   trims lock it; an absorb moves it as it was read         absorb.go
+//	stream row   trims, and the absorb that moves its tip                 absorb.go
 //	ref row      is deleted as it was read                                refs.go
 //
 // Locks are taken in the order of this list (streams behind the chain), and within a kind

@@ -35,8 +35,7 @@ func (d *DB) Confirm(ctx context.Context, m catalog.MarkerRef) error {
 		if err != nil {
 			return err
 		}
-		t.newVersion()
-		n, err := t.execN(`UPDATE marker SET version = `+version+`, confirmed_at = $1, due = $2, lease_owner = '', lease_end = 0, attempts = 0, last_error = ''
+		n, err := t.execN(`UPDATE marker SET version = nextval('marker_version'), confirmed_at = $1, due = $2, lease_owner = '', lease_end = 0, attempts = 0, last_error = ''
  WHERE duty = $3 AND id = $4 AND version = $5`, nanos(t.now), nanos(t.now.Add(grace)), string(m.Duty), plain(m.ID), m.Version)
 		if err != nil || n == 1 {
 			return err

@@ -51,10 +51,12 @@ func (t *tx) loseRefs(key, stream string) ([]catalog.Ref, error) {
 		return nil, err
 	}
 	t.deleteRefs(were, objects)
-	t.insertRefs(lost, func(r *catalog.Ref) int64 { return objects[r.Key] })
+	if err := t.insertRefs(lost, func(r *catalog.Ref) int64 { return objects[r.Key] }); err != nil {
+		return nil, err
+	}
 	t.dropObjects(were)
 	t.watchSettled(were, t.graceOf(settings))
-	if err := t.slotsDue(keysOf(were, isSlot), false); err != nil {
+	if err := t.slotsDue(keysOf(were, isSlot)); err != nil {
 		return nil, err
 	}
 	t.audit(catalog.AuditLoss, key, catalog.DescribeLoss(lost))

@@ -64,40 +64,6 @@ func (t *tx) askRefs(out *[]catalog.LiveRef, q string, args ...any) {
 	}, args...)
 }
 
-// columns of a set of refs, for unnest.
-type columns struct {
-	ints  [19][]int64
-	codec []int16
-}
-
-// insertRefs queues the insertion of refs that come sorted by their key. They go as
-// columns: one statement, whatever their number.
-func (t *tx) insertRefs(refs []catalog.Ref, object func(*catalog.Ref) int64) {
-	var c columns
-	for i := range c.ints {
-		c.ints[i] = make([]int64, len(refs))
-	}
-	c.codec = make([]int16, len(refs))
-	for i := range refs {
-		r := &refs[i]
-		for j, v := range [19]int64{
-			r.StreamID, int64(r.First), int64(r.Last), object(r), int64(r.PrevLast.Seq),
-			r.Offset, r.Stored, r.Raw, int64(r.Sum), int64(r.Rows), int64(r.RowSum), r.Bytes, r.MinTime, r.MaxTime,
-			int64(r.Epoch), int64(r.Shard), int64(r.PrevLast.Epoch), int64(int32(r.CRC)), int64(r.Chunks),
-		} {
-			c.ints[j][i] = v
-		}
-		c.codec[i] = int16(r.Codec)
-	}
-	args := make([]any, 0, 20)
-	for i := range c.ints {
-		args = append(args, c.ints[i])
-	}
-	t.execAll(len(refs), `INSERT INTO ref SELECT * FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[],
- $6::int8[], $7::int8[], $8::int8[], $9::int8[], $10::int8[], $11::int8[], $12::int8[], $13::int8[], $14::int8[],
- $15::int4[], $16::int4[], $17::int4[], $18::int4[], $19::int8[], $20::int2[])`, append(args, c.codec)...)
-}
-
 // sortRefs brings refs into the order of the table.
 func sortRefs(refs []catalog.Ref) {
 	slices.SortFunc(refs, func(a, b catalog.Ref) int {
@@ -208,10 +174,16 @@ func distinct(refs []catalog.Ref) []catalog.Ref {
 }
 
 // dropObjects queues the end of those of the refs' objects, all locked, that no ref names
-// any more.
-func (t *tx) dropObjects(refs []catalog.Ref) {
-	t.exec(`DELETE FROM object o WHERE o.key = ANY($1::text[]) AND NOT EXISTS (SELECT 1 FROM ref r WHERE r.object = o.id)`,
-		keysOf(refs, func(*catalog.Ref) bool { return true }))
+// any more; dropped has their keys when the queue was sent.
+func (t *tx) dropObjects(refs []catalog.Ref) (dropped map[string]bool) {
+	dropped = map[string]bool{}
+	t.ask(`DELETE FROM object o WHERE o.key = ANY($1::text[]) AND NOT EXISTS (SELECT 1 FROM ref r WHERE r.object = o.id) RETURNING o.key`, func(scan scanFunc) error {
+		var key string
+		err := scan(&key)
+		dropped[key] = true
+		return err
+	}, keysOf(refs, func(*catalog.Ref) bool { return true }))
+	return dropped
 }
 
 // keysOf lists the distinct keys of the refs that pick takes, in first-seen order.

@@ -22,7 +22,7 @@ func (d *DB) DeleteStream(ctx context.Context, name string) (catalog.Stream, err
 }
 
 // trimStream holds the stream's row: of a trim and an absorb that moves the tip, the
-// second sees what the first left (moveTips).
+// second waits for the first and sees what it left (moveTips).
 func (d *DB) trimStream(ctx context.Context, verb, name string, decide func(*catalog.Stream) (segment.Pos, bool, error)) (s catalog.Stream, err error) {
 	err = d.write(ctx, verb, func(t *tx) (err error) {
 		m := t.askStream("s.name = $1", []byte(name), " FOR UPDATE OF s")
@@ -102,13 +102,12 @@ func (d *DB) ArmWatchers(ctx context.Context, refs []catalog.Ref) error {
 			return err
 		}
 		t.watchSettled(refs, grace)
-		return t.slotsDue(keysOf(refs, isSlot), false)
+		return t.slotsDue(keysOf(refs, isSlot))
 	})
 }
 
-// slotsDue queues that the settle markers of slots become due, of those that still owe
-// one. unnamed: only of slots that no ref names any more.
-func (t *tx) slotsDue(keys []string, unnamed bool) error {
+// slotsDue queues that the settle markers of slots become due, of those that still owe one.
+func (t *tx) slotsDue(keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -121,9 +120,7 @@ func (t *tx) slotsDue(keys []string, unnamed bool) error {
 		ids[i] = catalog.SettleID(k.Chain, k.ID)
 	}
 	t.newVersion()
-	t.exec("UPDATE marker SET version = "+version+`, due = LEAST(due, $1) FROM unnest($2::text[], $3::text[]) j(id, key)
- WHERE marker.duty = 'settle' AND marker.id = j.id
- AND (NOT $4 OR NOT EXISTS (SELECT 1 FROM object o JOIN ref r ON r.object = o.id WHERE o.key = j.key))`, nanos(t.now), ids, keys, unnamed)
+	t.exec("UPDATE marker SET version = "+version+", due = LEAST(due, $1) FROM unnest($2::text[]) j(id) WHERE marker.duty = 'settle' AND marker.id = j.id", nanos(t.now), ids)
 	return nil
 }
 
@@ -157,10 +154,12 @@ func (d *DB) RetireRefs(ctx context.Context, refs []catalog.Ref) (retired int, e
 			return err
 		}
 		t.deleteRefs(gone, objects)
-		t.dropObjects(gone)
+		dropped := t.dropObjects(gone)
+		if err := t.flush(); err != nil {
+			return err
+		}
 		retired = len(gone)
-		// The object row is gone with its last ref, so "no ref names it" is plain to see.
-		return t.slotsDue(keysOf(gone, isSlot), true)
+		return t.slotsDue(keysOf(gone, func(r *catalog.Ref) bool { return isSlot(r) && dropped[r.Key] }))
 	})
 	if err != nil {
 		return 0, err

@@ -201,8 +201,7 @@ func (d *DB) CondemnSlots(ctx context.Context, m catalog.MarkerRef, c segment.Ch
 
 // nextTrim makes the trim-check that was taken due again, one grace out.
 func (t *tx) nextTrim(m catalog.MarkerRef, grace time.Duration) error {
-	t.newVersion()
-	n, err := t.execN("UPDATE marker SET version = "+version+", due = $1, lease_owner = '', lease_end = 0, attempts = 0, last_error = '' WHERE duty = $2 AND id = $3 AND version = $4",
+	n, err := t.execN("UPDATE marker SET version = nextval('marker_version'), due = $1, lease_owner = '', lease_end = 0, attempts = 0, last_error = '' WHERE duty = $2 AND id = $3 AND version = $4",
 		nanos(t.now.Add(grace)), string(m.Duty), m.ID, m.Version)
 	if err != nil || n == 1 {
 		return err
