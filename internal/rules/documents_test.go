@@ -20,6 +20,7 @@ func TestComposeParses(t *testing.T) {
 			Image       string
 			Build       string
 			Command     []string
+			Environment map[string]string
 			Healthcheck map[string]any
 			DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
 			Ports       []string
@@ -57,15 +58,32 @@ func TestComposeParses(t *testing.T) {
 			}
 		}
 	}
-	up := file.Services["strandline"].Command
-	if len(up) == 0 || !slices.Contains(subcommands(t), up[0]) {
-		t.Errorf("the service runs %v, which is no subcommand", up)
-	}
-	for _, arg := range up[1:] {
-		flag, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		if !hasFlag(t, flag) {
-			t.Errorf("the service gives --%s, which no command has", flag)
+	ours := 0
+	for name, s := range file.Services {
+		if s.Build == "" {
+			continue
 		}
+		ours++
+		if len(s.Command) == 0 || !slices.Contains(subcommands(t), s.Command[0]) {
+			t.Errorf("%s runs %v, which is no subcommand", name, s.Command)
+			continue
+		}
+		for _, arg := range s.Command[1:] {
+			if flag, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "="); !hasFlag(t, flag) {
+				t.Errorf("%s gives --%s, which no command has", name, flag)
+			}
+		}
+		for variable := range s.Environment {
+			if rest, ok := strings.CutPrefix(variable, "STRANDLINE_"); ok && !hasFlag(t, strings.ToLower(strings.ReplaceAll(rest, "_", "-"))) {
+				t.Errorf("%s sets %s, which is no flag", name, variable)
+			}
+		}
+		if len(s.Healthcheck) == 0 {
+			t.Errorf("%s has no health check", name)
+		}
+	}
+	if ours != 4 {
+		t.Errorf("%d services of ours, want an auditor, two writers and a reader", ours)
 	}
 }
 
