@@ -58,7 +58,7 @@ func appendingOf(r *http.Request) (a appending, err error) {
 // and are durable when the answer comes, or none is acknowledged.
 func (s *server) append(w http.ResponseWriter, r *http.Request) {
 	if s.Writer == nil {
-		writeProblem(w, problem{Status: http.StatusNotImplemented, Code: "read-only", Title: "this process takes no rows"})
+		s.fail(w, r, s.taker(r.Context(), r.PathValue("stream")))
 		return
 	}
 	res, rows, err := s.appended(r)

@@ -125,7 +125,7 @@ func TestAppendAck(t *testing.T) {
 	if _, p := do(t, handler(taking(&got), nil), "POST", "/v1/streams/s/rows?ack=none", "", strings.NewReader("a")); p.Code != "invalid-request" || got.calls != 0 {
 		t.Errorf("a bad ack: %+v", p)
 	}
-	if w, p := do(t, handler(nil, nil), "POST", "/v1/streams/s/rows", "", strings.NewReader("a")); w.Code != 501 || p.Code != "read-only" {
+	if w, p := do(t, handler(nil, &bucket{}), "POST", "/v1/streams/s/rows", "", strings.NewReader("a")); w.Code != 501 || p.Code != "read-only" {
 		t.Errorf("no writer: %+v", p)
 	}
 }

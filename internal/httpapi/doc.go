@@ -3,6 +3,7 @@
 // problem+json with a stable code (problem.go has the table).
 //
 //	append.go      POST /v1/streams/{stream}/rows
+//	readonly.go    a process without a writer: who takes the rows; one without rows
 //	read.go        GET  /v1/streams/{stream}/rows
 //	shards.go      routes of a shard, and GET /v1/shards/{shard}/rows
 //	consumers.go   its durable consumers: list, make, acknowledge, remove

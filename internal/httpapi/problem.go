@@ -49,6 +49,7 @@ var kinds = []struct {
 	{errMedia, http.StatusUnsupportedMediaType, "unsupported-media-type"},
 	{errAccept, http.StatusNotAcceptable, "not-acceptable"},
 	{errNoTrimmer, http.StatusNotImplemented, "read-only"},
+	{errReadOnly, http.StatusNotImplemented, "read-only"},
 	{errKeyReused, http.StatusConflict, "idempotency-key-reused"},
 	{errChainEnded, http.StatusGone, "chain-ended"},
 	{segment.ErrName, http.StatusBadRequest, "invalid-name"},

@@ -73,7 +73,7 @@ func (s *server) table() []route {
 	onShard := func(method, pattern, scope string, serve ofShard, query ...string) route {
 		return unary(method, pattern, scope, s.onShard(serve), append(query, "epoch")...)
 	}
-	return []route{
+	return s.without([]route{
 		unary("POST", rowsPattern, ScopeAppend, s.append, "ack", "producer", "sequence"),
 		rows("GET", rowsPattern, s.read, "from", "after", "to", "limit", "follow"),
 		unary("POST", streamPattern+"/trim", ScopeAdmin, s.trim),
@@ -97,7 +97,7 @@ func (s *server) table() []route {
 		{Route: Route{"GET", "/metrics", ScopeRead}, serve: s.Metrics, off: s.Metrics == nil},
 		{Route: Route{"GET", "/healthz", ScopeOpen}, serve: http.HandlerFunc(s.alive)},
 		{Route: Route{"GET", "/readyz", ScopeOpen}, serve: http.HandlerFunc(s.ready)},
-	}
+	})
 }
 
 func off(r route, off bool) route {
@@ -180,9 +180,9 @@ func checkQuery(raw string, known []string) error {
 			if len(known) > 0 {
 				may = strings.Join(known, ", ")
 			}
-			return fmt.Errorf("%w: no such parameter %q; this route knows: %s", errBadRequest, name, may)
+			return fmt.Errorf("%w: no such parameter %.64q; this route knows: %s", errBadRequest, name, may)
 		case len(values) > 1:
-			return fmt.Errorf("%w: %s is given %d times; give it once", errBadRequest, name, len(values))
+			return fmt.Errorf("%w: %.64s is given %d times; give it once", errBadRequest, name, len(values))
 		}
 	}
 	return nil

@@ -241,16 +241,16 @@ func (s *server) removed(ctx context.Context, stream string) (st catalog.Stream,
 		return st, fmt.Errorf("delete %q: flush it first: %w", stream, err)
 	}
 	if !here {
-		if err := s.elsewhere(ctx, stream); err != nil {
+		if err := s.servedElsewhere(ctx, stream); err != nil {
 			return st, err
 		}
 	}
 	return s.Trimmer.DeleteStream(ctx, stream)
 }
 
-// elsewhere is the owner's address while another process serves the stream. Nobody's
+// servedElsewhere is the owner's address while another process serves the stream. Nobody's
 // rows are left to flush where there is none.
-func (s *server) elsewhere(ctx context.Context, stream string) error {
+func (s *server) servedElsewhere(ctx context.Context, stream string) error {
 	n, err := s.shardsOf(ctx, s.Epoch)
 	if err != nil || n == 0 {
 		return err
