@@ -14,5 +14,5 @@ COPY --from=build /strandline /strandline
 COPY --from=build --chown=65534:65534 /rootfs /
 USER 65534:65534
 VOLUME ["/var/lib/strandline"]
-EXPOSE 8420
+EXPOSE 8420 4317
 ENTRYPOINT ["/strandline"]
