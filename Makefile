@@ -4,7 +4,7 @@ GO    ?= go
 STORE ?= file
 SEEDS ?= 2000
 
-.PHONY: help build test race lint fmt fuzz bench bench-local bench-check demo sim soak soak-real clean
+.PHONY: help build test race lint fmt fuzz bench bench-local bench-check deploy-check demo sim soak soak-real clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ bench-local: ## our log beside nine others, on this disk: about ten minutes (DIR
 
 bench-check: ## vet and test bench/: no log there loses a row
 	cd bench && $(GO) vet ./... && $(GO) test ./...
+
+deploy-check: ## alert rules and dashboard by Prometheus's own parser and engine, over real processes (tools/deploycheck is a module of its own)
+	cd tools/deploycheck && $(GO) vet ./... && $(GO) test -timeout 15m ./...
 
 demo: ## the life of 2.8 million rows: Go's own source through every protocol (STORE=file or minio)
 	$(GO) run ./internal/demo --store $(STORE)
