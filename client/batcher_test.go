@@ -135,12 +135,16 @@ func TestBatcherLeave(t *testing.T) {
 		if err := <-errs; !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnknown) {
 			t.Errorf("not sent: %v", err)
 		}
+		began := time.Now()
 		stopOne()
 		if err := <-errs; !errors.Is(err, ErrUnknown) {
 			t.Errorf("under way: %v", err)
 		}
 		b.Close()
 		n.done.Wait()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("a request that nobody waited for ended after %v", took)
+		}
 		if len(bodies) != 0 {
 			t.Errorf("%q was sent though its caller had gone", <-bodies)
 		}

@@ -151,9 +151,9 @@ func baseOf(text string) (string, error) {
 	return strings.TrimSuffix(text, "/"), nil
 }
 
-// redacted keeps a password out of an error.
+// redacted keeps a password, or a token in a query, out of an error.
 func redacted(u *url.URL, text string) string {
-	if u == nil || u.User != nil {
+	if u == nil || u.User != nil || u.RawQuery != "" {
 		return "…"
 	}
 	return text

@@ -113,6 +113,7 @@ func TestResume(t *testing.T) {
 			answerWith{head: own, lines: []string{lineOf(1, 9), lineOf(2, 1)[:30]}, end: cutOff}, // within a line
 			answerWith{head: own, lines: []string{lineOf(2, 1)}, end: cutOff},
 			answerWith{lines: []string{tokenLine(2, 9, 2)}, end: cutOff},
+			answerWith{lines: []string{lineOf(2, 3)[:30]}}, // as some proxies end a body that was cut
 			answerWith{lines: []string{lineOf(2, 3)}},
 		))
 		c := n.client(t, Config{})
@@ -120,7 +121,7 @@ func TestResume(t *testing.T) {
 		if err != nil || !slices.Equal(got, []segment.Seq{3, 4, 9, 1, 2, 3}) {
 			t.Fatalf("%v: %v", got, err)
 		}
-		if a := afters(n); !slices.Equal(a, []string{"", "1.4", "1.9", "e2.t7.1", "e2.t9.2"}) {
+		if a := afters(n); !slices.Equal(a, []string{"", "1.4", "1.9", "e2.t7.1", "e2.t9.2", "e2.t9.2"}) {
 			t.Errorf("%q", a)
 		}
 		last := n.requests()[4].URL.Query()
@@ -187,6 +188,7 @@ func TestFollow(t *testing.T) {
 		))
 		n.set("b", steps(t,
 			answerWith{lines: []string{tokenLine(1, 2, 4)}, end: silent},
+			answerWith{end: silent},
 			answerWith{lines: []string{tokenLine(1, 2, 5)}, end: silent},
 		))
 		c := n.client(t, Config{})
@@ -195,10 +197,10 @@ func TestFollow(t *testing.T) {
 		if err != nil || !slices.Equal(got, []segment.Seq{1, 2, 3, 4, 5}) {
 			t.Fatalf("%v: %v", got, err)
 		}
-		if took := time.Since(began); took < DefaultSilence || took > DefaultSilence+10*time.Second {
-			t.Errorf("a dead connection was noticed after %v", took)
+		if took := time.Since(began); took < 2*DefaultSilence || took > 2*DefaultSilence+10*time.Second {
+			t.Errorf("two dead connections were noticed after %v", took)
 		}
-		if a := afters(n); !slices.Equal(a, []string{"", "e1.t1.2", "e1.t1.2", "e1.t1.2", "e1.t1.3", "e1.t2.4"}) {
+		if a := afters(n); !slices.Equal(a, []string{"", "e1.t1.2", "e1.t1.2", "e1.t1.2", "e1.t1.3", "e1.t2.4", "e1.t2.4"}) {
 			t.Errorf("%q", a)
 		}
 		n.done.Wait()
