@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -52,7 +53,7 @@ func decompressor(encodings []string, in io.Reader) (io.Reader, error) {
 		return in, nil
 	}
 	if len(encodings) == 1 {
-		switch encodings[0] {
+		switch strings.ToLower(strings.TrimSpace(encodings[0])) {
 		case "", "identity":
 			return in, nil
 		case "gzip":

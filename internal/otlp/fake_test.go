@@ -33,7 +33,10 @@ type log struct {
 
 func newLog() *log { return &log{rows: map[string][]segment.Row{}, known: map[string]int{}} }
 
-func (l *log) append(_ context.Context, b Batch) error {
+func (l *log) append(ctx context.Context, b Batch) error {
+	if err := ctx.Err(); err != nil { // it starts no mutation
+		return err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = append(l.calls, b)

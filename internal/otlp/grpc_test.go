@@ -272,7 +272,8 @@ func TestServeCuts(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	if err := <-result; status.Code(err) == codes.OK {
-		t.Error("a call that was cut succeeded")
+	// Its own deadline is far off.
+	if err := <-result; status.Code(err) == codes.OK || status.Code(err) == codes.DeadlineExceeded {
+		t.Errorf("a call that was to be cut: %v", err)
 	}
 }

@@ -59,6 +59,7 @@ func TestForms(t *testing.T) {
 		{asProtobuf, "identity", protobuf(t, logs)},
 		{asProtobuf, "gzip", gzipped(t, protobuf(t, logs))},
 		{asProtobuf, "zstd", zstded(t, protobuf(t, logs))},
+		{asProtobuf, " GZIP", gzipped(t, protobuf(t, logs))},
 		{asJSON, "", inJSON(t, logs)},
 		{asJSON + "; charset=utf-8", "gzip", gzipped(t, inJSON(t, logs))},
 		{asJSON, "zstd", zstded(t, inJSON(t, logs))},
@@ -210,6 +211,18 @@ func TestEmpty(t *testing.T) {
 	for _, w := range []*httptest.ResponseRecorder{post(receiver(t, l, nil), asProtobuf, nil), post(receiver(t, l, nil), asJSON, []byte("{}"))} {
 		if w.Code != http.StatusOK || len(l.calls) != 0 {
 			t.Error(w.Code, w.Body)
+		}
+	}
+}
+
+// TestSurveyJSON: brackets in a text are no nesting; those outside are, whoever is to read them.
+func TestSurveyJSON(t *testing.T) {
+	if n, err := surveyJSON([]byte(`{"a":"` + strings.Repeat(`[{\"`, 1000) + `","b":[{},{}]}`)); err != nil || n != 4 {
+		t.Errorf("%d objects and lists, %v", n, err)
+	}
+	for depth, deep := range map[int]bool{3 * maxDepth: false, 3*maxDepth + 1: true} {
+		if _, err := surveyJSON(bytes.Repeat([]byte("["), depth)); (err != nil) != deep {
+			t.Errorf("%d levels: %v", depth, err)
 		}
 	}
 }

@@ -1,11 +1,14 @@
 package otlp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/plog"
 
@@ -187,4 +190,24 @@ func TestNew(t *testing.T) {
 	if _, err := New(Deps{Append: newLog().append, Stream: "~x"}); err == nil {
 		t.Error("a reserved default stream")
 	}
+}
+
+// TestSlowAppend: a sender is not kept waiting for a disk or a bucket that is away.
+func TestSlowAppend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		r := receiver(t, newLog(), func(d *Deps) {
+			d.Append = func(ctx context.Context, _ Batch) error {
+				<-ctx.Done()
+				return fmt.Errorf("the rows may still become durable: %w", ctx.Err())
+			}
+		})
+		w := post(r, asProtobuf, protobuf(t, batch(1, "a")))
+		if took := time.Since(began); took != appendTimeout {
+			t.Errorf("it took %v", took)
+		}
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(statusOf(t, w).GetMessage(), "send them again") {
+			t.Error(w.Code, w.Header(), w.Body)
+		}
+	})
 }
