@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/strandline/strandline/objstore"
@@ -46,6 +47,9 @@ func (b *backendFlags) waiting(what string, do func() error) error {
 // shownCatalog is a catalog's URL without what may be secret.
 func shownCatalog(raw string) string {
 	u, err := url.Parse(raw)
+	if (err != nil || u.Scheme == "") && strings.ContainsAny(raw, "=@") { // keywords of a driver, and one of them a password
+		return "…"
+	}
 	if err != nil || u.Opaque != "" {
 		return objstore.Shown(raw)
 	}

@@ -13,7 +13,10 @@ var secretWords = regexp.MustCompile(`(?i)(password|passwd|secret|token|credenti
 var nextURL = regexp.MustCompile(`,[A-Za-z][A-Za-z0-9+.-]*://`)
 
 // pair is a keyword of a connection string with its value, quoted or not.
-var pair = regexp.MustCompile(`(?i)\b([a-z_]*(?:password|passwd|secret)[a-z_]*)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s&]+)`)
+var pair = regexp.MustCompile(`(?i)\b([a-z_]*(?:password|passwd|secret|token)[a-z_]*)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s&]+)`)
+
+// user is a name with a password before a host, of what is no URL but nearly one.
+var user = regexp.MustCompile(`\b([A-Za-z0-9._~%+-]+):([^\s/@,]+)@`)
 
 // Shown is a value without what is secret in it: "set" stands for that. Names of files that
 // hold a secret are shown.
@@ -25,7 +28,7 @@ func Shown(text string) string {
 		from = at[0] + 1
 	}
 	out.WriteString(shownURL(text[from:]))
-	return pair.ReplaceAllString(out.String(), "$1=set")
+	return pair.ReplaceAllString(user.ReplaceAllString(out.String(), "${1}:set@"), "$1=set")
 }
 
 // shownURL also takes CLASS=URL.
@@ -54,8 +57,9 @@ func shownURL(text string) string {
 	if asked {
 		fields := strings.Split(query, "&")
 		for i, f := range fields {
-			if name, _, ok := strings.Cut(f, "="); ok && secretWords.MatchString(name) {
-				fields[i] = name + "=set"
+			name, value, ok := strings.Cut(f, "=")
+			if value, err := url.QueryUnescape(value); ok && (err != nil || secretWords.MatchString(name) || strings.Contains(value, "@")) {
+				fields[i] = name + "=set" // also of a URL within the URL, with a user in it
 			}
 		}
 		rest += "?" + strings.Join(fields, "&")
