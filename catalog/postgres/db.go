@@ -65,6 +65,7 @@ type DB struct {
 	windowRefs  int
 	acquireWait time.Duration
 	goneFor     time.Duration
+	hook        *hook // nil, but in tests
 	readOnly    bool
 
 	closing sync.RWMutex // held for reading by every verb

@@ -72,11 +72,13 @@ func (t *tx) copyRefs(refs []catalog.Ref, object func(*catalog.Ref) int64) error
 		b = appendRef(b, &refs[i], object(&refs[i]))
 	}
 	b = append(b, copyTrailer...)
-	tag, err := t.c.PgConn().CopyFrom(t.ctx, bytes.NewReader(b), "COPY ref ("+strings.Join(refColumns, ", ")+") FROM STDIN BINARY")
-	if err == nil && tag.RowsAffected() != int64(len(refs)) {
-		err = fmt.Errorf("%d of %d refs were copied", tag.RowsAffected(), len(refs))
-	}
-	return err
+	return t.hook.around(t, func() error {
+		tag, err := t.c.PgConn().CopyFrom(t.ctx, bytes.NewReader(b), "COPY ref ("+strings.Join(refColumns, ", ")+") FROM STDIN BINARY")
+		if err == nil && tag.RowsAffected() != int64(len(refs)) {
+			err = fmt.Errorf("%d of %d refs were copied", tag.RowsAffected(), len(refs))
+		}
+		return err
+	})
 }
 
 // appendRef appends a row: the number of its columns, and of each its length and bytes.

@@ -106,7 +106,7 @@ func (d *DB) attempt(ctx context.Context, begin string, fn func(*tx) error) erro
 		return err
 	}
 	defer c.Release() // one within a transaction is closed, and with it the transaction
-	t := &tx{ctx: ctx, c: c.Conn(), begin: begin, clock: d.clock}
+	t := &tx{ctx: ctx, c: c.Conn(), begin: begin, clock: d.clock, hook: d.hook}
 	err = fn(t)
 	if err == nil {
 		err = ctx.Err()

@@ -25,7 +25,8 @@ type tx struct {
 	c     *pgx.Conn
 	begin string
 	clock func() time.Time // nil: the database's
-	now   time.Time        // zero until the first answer
+	hook  *hook
+	now   time.Time // zero until the first answer
 
 	queue  pgx.Batch
 	begun  bool
@@ -128,7 +129,39 @@ func (t *tx) flush() error {
 	if b.Len() == 0 {
 		return nil
 	}
-	return t.c.SendBatch(t.ctx, &b).Close()
+	if t.hook != nil && t.hook.split {
+		return t.apart(&b)
+	}
+	return t.hook.around(t, func() error { return t.c.SendBatch(t.ctx, &b).Close() })
+}
+
+// apart sends each statement in a round trip of its own.
+func (t *tx) apart(b *pgx.Batch) error {
+	for _, q := range b.QueuedQueries {
+		one := pgx.Batch{QueuedQueries: []*pgx.QueuedQuery{q}}
+		if err := t.hook.around(t, func() error { return t.c.SendBatch(t.ctx, &one).Close() }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hook is for tests: what happens around each round trip. One that before refuses is not
+// sent.
+type hook struct {
+	split  bool // one round trip a statement, so that something may come between any two
+	before func(t *tx) error
+	after  func(t *tx, err error) error
+}
+
+func (h *hook) around(t *tx, send func() error) error {
+	if h == nil {
+		return send()
+	}
+	if err := h.before(t); err != nil {
+		return err
+	}
+	return h.after(t, send())
 }
 
 func (t *tx) readClock(b *pgx.Batch) {
