@@ -1,88 +1,59 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/strandline/strandline/client"
 	"github.com/strandline/strandline/internal/httpapi"
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/segment"
 )
 
-// Batches of the client: large enough that the fsync and the request are shared
-// by many rows, small enough that a retry is cheap.
-const (
-	batchBytes   = 1 << 20
-	readAhead    = 1 << 20
-	postsAtOnce  = 8
-	maxLineBytes = segment.MaxFrameBytes
-)
+// appendFlags are the flags of append.
+type appendFlags struct {
+	clientFlags
+
+	keyField, ack string
+	producer      localtier.Producer
+	once          bool // the input is one append, under producer's number
+}
 
 func (a *app) appendCommand() *cobra.Command {
-	var server, keyField, ack string
-	var producer localtier.Producer
+	var o appendFlags
 	cmd := &cobra.Command{
 		Use:   "append [STREAM]",
 		Short: "Append standard input, a row a line, and print the seqs it got",
-		Long: "Rows are acknowledged when they are durable (--ack local: on the writer's disk; shared: in the bucket too).\n" +
+		Long: "Rows are acknowledged when they are durable (--ack local: on the writer's disk; shared: in the bucket too). Any writer will do\n" +
+			"as --server: it says who owns the stream. Rows go in batches of at most 1 MiB, each under a number of its own, so that one whose\n" +
+			"answer was lost is sent again without coming in twice. Ctrl-C waits a moment for the batches under way, and what is acknowledged\n" +
+			"is printed in any case.\n" +
 			"With --key-field each line is a JSON object and goes to the stream named by that field, the whole line as payload.\n" +
-			"With --producer the input is one append under the producer's own number: if the answer is lost, say the same again, and\n" +
+			"With --producer the input is one append under the producer's own number: if the command dies, say the same again, and\n" +
 			"it is answered with what the first attempt got. The next append to the same shard takes the next number: with a producer\n" +
 			"name of its own for each stream that is one more each time. A new epoch (topology set --shards) knows no numbers yet: what\n" +
 			"is said again across its beginning may be there twice; look with cat first.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if (len(args) == 1) == (keyField != "") {
+			if (len(args) == 1) == (o.keyField != "") {
 				return usage("give either STREAM or --key-field; usage: %s", cmd.UseLine())
 			}
-			once := cmd.Flags().Changed("producer") || cmd.Flags().Changed("sequence")
-			if err := checkProducer(cmd, producer, keyField); once && err != nil {
+			o.once = cmd.Flags().Changed("producer") || cmd.Flags().Changed("sequence")
+			if err := checkProducer(cmd, o.producer, o.keyField); o.once && err != nil {
 				return err
 			}
-			// Rows of many streams wait for the bucket once, at the end, not each for a
-			// slot of its own.
-			shared := keyField != "" && ack == "shared"
-			if shared {
-				ack = "local"
-			}
-			c, err := newClient(server, ack, a.err)
-			if err != nil {
-				return err
-			}
-			route := func([]byte) (string, error) { return args[0], nil }
-			if keyField != "" {
-				route = func(line []byte) (string, error) { return fieldOf(line, keyField) }
-			} else if err := segment.CheckStream(args[0]); err != nil {
-				return err
-			}
-			ap := &appender{client: c, route: route, results: map[string]*appended{}, producer: producer}
-			err = ap.run(cmd.Context(), a)
-			if err == nil && shared {
-				if err = c.flush(cmd.Context()); err != nil {
-					return fmt.Errorf("the rows are on the writer's disk, not known to be in the bucket: %w", err)
-				}
-			}
-			if err != nil && len(ap.results) == 0 {
-				return err
-			}
-			return firstOf(err, a.printAppended(ap, keyField != "")) // what was acknowledged is said even if a later batch was not
+			return a.append(cmd.Context(), &o, args)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&server, "server", "http://127.0.0.1:8420", "URL of the writer")
-	f.StringVar(&keyField, "key-field", "", "route NDJSON by this field")
-	f.StringVar(&ack, "ack", "", "local or shared (default: the writer's)")
-	f.StringVar(&producer.ID, "producer", "", "name of an idempotent producer; with --sequence")
-	f.Uint64Var(&producer.Sequence, "sequence", 0, "the producer's own number of this append, one more each time in a shard; with --producer")
+	o.register(f, "http://127.0.0.1:8420", "URL of a writer; several with commas between")
+	f.StringVar(&o.keyField, "key-field", "", "route NDJSON by this field")
+	f.StringVar(&o.ack, "ack", "", "local or shared (default: the writer's)")
+	f.StringVar(&o.producer.ID, "producer", "", "name of an idempotent producer; with --sequence")
+	f.Uint64Var(&o.producer.Sequence, "sequence", 0, "the producer's own number of this append, one more each time in a shard; with --producer")
 	return cmd
 }
 
@@ -97,6 +68,47 @@ func checkProducer(cmd *cobra.Command, p localtier.Producer, keyField string) er
 		return usage("--producer: %w", err)
 	}
 	return nil
+}
+
+func (a *app) append(ctx context.Context, o *appendFlags, args []string) error {
+	ack := client.Ack(o.ack)
+	if ack != client.AckDefault && ack != client.AckLocal && ack != client.AckShared {
+		return usage("--ack %q: give local or shared", o.ack)
+	}
+	c, err := a.newClient(o.server, &o.caller)
+	if err != nil {
+		return err
+	}
+	ap := &appender{client: c, results: map[string]*appended{}, ack: ack}
+	ap.route = func([]byte) (string, error) { return args[0], nil }
+	if o.keyField != "" {
+		ap.route = func(line []byte) (string, error) { return fieldOf(line, o.keyField) }
+	} else if err := segment.CheckStream(args[0]); err != nil {
+		return err
+	}
+	if o.once {
+		ap.producer = o.producer
+	}
+	// Rows of many streams wait for the bucket once, at the end, not each for a slot of its own.
+	shared := o.keyField != "" && ack == client.AckShared
+	if shared {
+		ap.ack = client.AckLocal
+	}
+	err = ap.run(ctx, a)
+	if err == nil && shared {
+		if err = c.Flush(ctx); err != nil {
+			err = fmt.Errorf("the rows are on the writers' disks, not known to be in the bucket: %w", err)
+		}
+	}
+	if err != nil && len(ap.results) == 0 && ctx.Err() == nil {
+		return asked(err)
+	}
+	// What was acknowledged is said even if a later batch was not.
+	said := a.printAppended(ap, o.keyField != "")
+	if err != nil {
+		err = fmt.Errorf("%w; %s rows are acknowledged", asked(err), countText(ap.rows()))
+	}
+	return firstOf(err, said)
 }
 
 // fieldOf is the stream a line names: a string, or a number as it is written.
@@ -134,141 +146,9 @@ type appended struct {
 	LastToken  string `json:"last_token,omitempty"`
 }
 
-// appender reads lines and posts them in batches, in order within each stream.
-type appender struct {
-	client  *client
-	route   func(line []byte) (string, error)
-	results map[string]*appended
-	pending map[string]*bytes.Buffer
-	bytes   int
-
-	// producer of an input that is one append; zero: none.
-	producer localtier.Producer
-}
-
-func (ap *appender) run(ctx context.Context, a *app) error {
-	in := bufio.NewReaderSize(a.in, readAhead)
-	bar := a.progress(-1, "appending")
-	defer func() { _ = bar.Finish() }() // a bar that cannot be drawn is no reason to fail
-	ap.pending = map[string]*bytes.Buffer{}
-	for n := 1; ; n++ {
-		line, err := readLine(in)
-		if errors.Is(err, io.EOF) {
-			return ap.post(ctx)
-		}
-		if err == nil {
-			err = ap.add(line)
-		}
-		if err != nil {
-			if ap.producer.ID != "" {
-				return fmt.Errorf("line %d: %w", n, err)
-			}
-			// The lines before it are whole rows: they are not lost for this one.
-			return errors.Join(fmt.Errorf("line %d: %w", n, err), ap.post(ctx))
-		}
-		_ = bar.Add(len(line)) // likewise
-		if ap.producer.ID != "" {
-			// One append, or a retry could not be told from it: the server says if it is too much.
-			if ap.bytes > httpapi.MaxBodyBytes {
-				return fmt.Errorf("line %d: more than the %d bytes of one append, which an idempotent producer's has to be: split the input", n, httpapi.MaxBodyBytes)
-			}
-			continue
-		}
-		if ap.bytes >= batchBytes || in.Buffered() == 0 {
-			if err := ap.post(ctx); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// readLine returns one line without its end; the last may lack it.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > maxLineBytes {
-			return nil, fmt.Errorf("longer than %d bytes, which no row can be: split it", maxLineBytes)
-		}
-		switch {
-		case err == nil:
-			return line[:len(line)-1], nil
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF) && len(line) > 0:
-			return line, nil
-		default:
-			return nil, err
-		}
-	}
-}
-
-func (ap *appender) add(line []byte) error {
-	stream, err := ap.route(line)
-	if err != nil {
-		return err
-	}
-	buf := ap.pending[stream]
-	if buf == nil {
-		buf = &bytes.Buffer{}
-		ap.pending[stream] = buf
-	}
-	buf.Write(line)
-	buf.WriteByte('\n')
-	ap.bytes += len(line) + 1
-	return nil
-}
-
-// post sends one batch a stream, several streams at once.
-func (ap *appender) post(ctx context.Context) error {
-	type sent struct {
-		stream string
-		res    httpapi.Appended
-		err    error
-	}
-	out := make(chan sent, len(ap.pending))
-	var g errgroup.Group
-	g.SetLimit(postsAtOnce)
-	for stream, buf := range ap.pending {
-		g.Go(func() error {
-			res, err := ap.client.append(ctx, batch{stream: stream, rows: buf.Bytes(), producer: ap.producer})
-			out <- sent{stream, res, err}
-			return nil
-		})
-	}
-	_ = g.Wait() // results carry the errors
-	close(out)
-	ap.pending, ap.bytes = map[string]*bytes.Buffer{}, 0
-	var errs []error
-	for s := range out {
-		if s.err != nil {
-			errs = append(errs, fmt.Errorf("append to %q: %w", s.stream, s.err))
-			continue
-		}
-		ap.record(s.stream, s.res)
-	}
-	return errors.Join(errs...)
-}
-
-func (ap *appender) record(stream string, res httpapi.Appended) {
-	r := ap.results[stream]
-	if r == nil {
-		r = &appended{Stream: stream, Epoch: res.Epoch, Shard: res.Shard, Term: res.Term, First: res.First, FirstToken: res.FirstToken}
-		ap.results[stream] = r
-	}
-	r.Term, r.Last, r.LastToken = res.Term, res.Last, res.LastToken
-	r.Rows += int64(res.Rows)
-}
-
 func (a *app) printAppended(ap *appender, many bool) error {
-	all := make([]appended, 0, len(ap.results))
-	var rows int64
-	for _, r := range ap.results {
-		all = append(all, *r)
-		rows += r.Rows
-	}
-	slices.SortFunc(all, func(x, y appended) int { return bytes.Compare([]byte(x.Stream), []byte(y.Stream)) })
+	all := ap.sorted()
+	rows := ap.rows()
 	if many {
 		if a.json {
 			return a.printJSON(map[string]any{"rows": rows, "streams": all})
@@ -288,4 +168,9 @@ func (a *app) printAppended(ap *appender, many bool) error {
 	}
 	_, err := fmt.Fprintf(a.out, "%s: %s rows, seq %d to %d; the last one is %s\n", all[0].Stream, countText(rows), all[0].First, all[0].Last, all[0].LastToken)
 	return err
+}
+
+// tooMuch refuses an input that is to be one append.
+func tooMuch(n int) error {
+	return fmt.Errorf("line %d: more than the %d bytes of one append, which an idempotent producer's has to be: split the input", n, httpapi.MaxBodyBytes)
 }

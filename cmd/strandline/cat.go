@@ -1,88 +1,118 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/client"
 	"github.com/strandline/strandline/coldload"
-	"github.com/strandline/strandline/internal/httpapi"
 	"github.com/strandline/strandline/segment"
 )
 
 func (a *app) catCommand() *cobra.Command {
 	var b backendFlags
-	var from, to string
-	var ndjson bool
+	var r readFlags
 	cmd := &cobra.Command{
 		Use:   "cat STREAM",
-		Short: "Read a stream from bucket and catalog, a payload a line",
-		Long: "Reads what is absorbed, straight from the bucket; no server is needed. --from and --to are inclusive: a seq, EPOCH.SEQ, or a\n" +
-			"token like e1.t3.4711 as append prints it. --from with a token fails (exit 1) if the history went on without it.",
+		Short: "Read a stream, a payload a line",
+		Long: "Reads what is absorbed, straight from the bucket; no server is needed. With --server it is asked instead: a writer has the newest\n" +
+			"rows of its own shards on its disk, and with --owner whoever is asked leads to the stream's.\n" +
+			"--from and --to are inclusive: a seq, EPOCH.SEQ, or a token like e1.t3.4711 as append prints it. --from with a token fails\n" +
+			"(exit 1) if the history went on without it.\n" +
+			"--since shows rows by their time, a duration back from now or RFC 3339; rows need not be in the order of their times, so all\n" +
+			"from there on are read and the older left out. Without --server, what the catalog says holds older rows only, up to the first\n" +
+			"that does not, is not read at all.\n" +
+			"--follow goes on behind the last row until it is interrupted, through restarts and takeovers; from the bucket it asks the\n" +
+			"catalog each second.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := r.check(); err != nil {
+				return err
+			}
+			if err := segment.CheckStream(args[0]); err != nil && !strings.HasPrefix(args[0], "~") {
+				return err
+			}
+			if r.server != "" {
+				return a.catFrom(cmd.Context(), args[0], &r)
+			}
 			t, err := a.openCold(cmd.Context(), &b)
 			if err != nil {
 				return err
 			}
 			defer func() { err = closing(err, t) }()
-			tops, err := t.catalog.Topologies(cmd.Context())
-			if err != nil {
-				return err
-			}
-			first, last, err := span(tops, from, to)
-			if err != nil {
-				return err
-			}
-			return a.cat(cmd.Context(), t, args[0], first, last, ndjson || a.json)
+			return a.cat(cmd.Context(), t, args[0], &r)
 		},
 	}
 	b.register(cmd.Flags())
 	b.cache.register(cmd.Flags())
-	cmd.Flags().StringVar(&from, "from", "", "first position")
-	cmd.Flags().StringVar(&to, "to", "", "last position")
-	cmd.Flags().BoolVar(&ndjson, "ndjson", false, "a JSON object a row: stream, epoch, seq, ts, txn, payload")
+	r.register(cmd.Flags())
 	return cmd
 }
 
 // cat copies rows out. What was read before an error is printed before the error.
-func (a *app) cat(ctx context.Context, t *tier, stream string, from, to place, ndjson bool) error {
-	if err := segment.CheckStream(stream); err != nil && !strings.HasPrefix(stream, "~") {
+func (a *app) cat(ctx context.Context, t *tier, stream string, r *readFlags) error {
+	tops, err := t.catalog.Topologies(ctx)
+	if err != nil {
 		return err
+	}
+	from, to, err := span(tops, r.from, r.to)
+	if err != nil {
+		return err
+	}
+	if !r.since.IsZero() && from.pos == (segment.Pos{}) {
+		from.pos, err = beginSince(ctx, t.catalog, stream, r.since)
+		if errors.Is(err, catalog.ErrNotFound) {
+			return noSuchStream(stream)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if r.follow {
+		return a.followCold(t, newest(tops), r, false, func(c *client.Client, o client.ReadOptions) iter.Seq2[client.Row, error] {
+			if from.token == nil && from.pos != (segment.Pos{}) {
+				o.From = from.pos.String()
+			}
+			return c.Rows(ctx, stream, o)
+		})
 	}
 	reader, err := coldload.New(t.catalog, t.reads, coldload.Config{})
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(a.out, 256<<10)
-	enc := json.NewEncoder(out)
+	out := newPayloadPrinter(a, r.ndjson || a.json)
 	rows := coldload.Checked(reader.Rows(ctx, stream, from.pos, to.pos), from.token, func(tok segment.Token) error {
 		return reader.Check(ctx, stream, tok)
 	})
 	for row, err := range rows {
 		if errors.Is(err, catalog.ErrNotFound) {
-			return firstOf(out.Flush(), noSuchStream(stream))
+			return firstOf(out.flush(), noSuchStream(stream))
 		}
 		if err != nil {
-			return fmt.Errorf("cat %s: %w", stream, firstOf(err, out.Flush()))
+			return fmt.Errorf("cat %s: %w", stream, firstOf(err, out.flush()))
 		}
-		if ndjson {
-			err = enc.Encode(httpapi.LineOf(stream, &row))
-		} else if _, err = out.Write(row.Payload); err == nil {
-			err = out.WriteByte('\n')
+		if row.Time < r.least() {
+			continue
 		}
-		if err != nil {
-			return fmt.Errorf("write: %w", err)
+		if err := out.row(stream, &row); err != nil {
+			return err
 		}
 	}
-	return out.Flush()
+	return out.flush()
+}
+
+// catFrom asks a server.
+func (a *app) catFrom(ctx context.Context, stream string, r *readFlags) error {
+	return a.readFrom(r, false, func(c *client.Client, o client.ReadOptions) iter.Seq2[client.Row, error] {
+		return c.Rows(ctx, stream, o)
+	})
 }
 
 // firstOf prefers the cause over what it made impossible.

@@ -1,243 +1,159 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/strandline/strandline/internal/httpapi"
+	"github.com/spf13/pflag"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/client"
 	"github.com/strandline/strandline/localtier"
 )
 
-// client talks to a writer over HTTP.
-type client struct {
-	base string
-	ack  string
-	http *http.Client
-	log  io.Writer // is told why it waits
-}
-
-// Refusals that wrote nothing are tried again for a while; anything else is the
-// caller's to decide, since the rows may be there.
+// How long commands go on while no server answers, or none says whose a shard is: a
+// takeover takes a while, and somebody waits at a terminal. Followers run for days.
 const (
-	refusedTries = 20
-	maxPause     = 5 * time.Second
-	maxAnswer    = 16 << 20 // a shard's 10,000 consumers, many times over
+	commandPatience = 15 * time.Second
+	followPatience  = 10 * time.Minute
 )
 
-func newClient(server, ack string, log io.Writer) (*client, error) {
-	u, err := url.Parse(server)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, usage("--server %q: give a URL like http://127.0.0.1:8420", server)
-	}
-	if ack != "" && ack != "local" && ack != "shared" {
-		return nil, usage("--ack %q: give local or shared", ack)
-	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = postsAtOnce
-	return &client{base: strings.TrimSuffix(server, "/"), ack: ack, http: &http.Client{Transport: transport}, log: log}, nil
+// clientFlags are how a command calls writers and readers.
+type clientFlags struct {
+	server string
+	caller callerFlags
 }
 
-// batch is one append call.
-type batch struct {
-	stream   string
-	kind     string // content type; empty: text/plain
-	rows     []byte
-	producer localtier.Producer
+func (c *clientFlags) register(f *pflag.FlagSet, server, what string) {
+	f.StringVar(&c.server, "server", server, what)
+	c.caller.register(f)
 }
 
-// append posts one batch: all of it is acknowledged, or an error says why not.
-func (c *client) append(ctx context.Context, b batch) (httpapi.Appended, error) {
-	q := url.Values{}
-	if c.ack != "" {
-		q.Set("ack", c.ack)
-	}
-	if b.producer.ID != "" {
-		q.Set("producer", b.producer.ID)
-		q.Set("sequence", strconv.FormatUint(b.producer.Sequence, 10))
-	}
-	target := c.base + "/v1/streams/" + escapeSegment(b.stream) + "/rows?" + q.Encode()
-	for try := 1; ; try++ {
-		res, refused, err := c.post(ctx, target, b)
-		if refused == nil || err == nil || try == refusedTries {
-			return res, err
-		}
-		if try == 1 {
-			fmt.Fprintf(c.log, "strandline: append to %q is refused for now, trying again: %v\n", b.stream, err)
-		}
-		select {
-		case <-time.After(min(*refused, maxPause)):
-		case <-ctx.Done():
-			return res, context.Cause(ctx)
-		}
-	}
-}
-
-// flush waits until all that the writer acknowledged is published and absorbed.
-func (c *client) flush(ctx context.Context) error {
-	if err := c.call(ctx, request{method: http.MethodPost, path: "/v1/flush"}, nil); err != nil {
-		return fmt.Errorf("flush: %w", err)
-	}
-	return nil
-}
-
-// request is one call whose answer is a document.
-type request struct {
-	method, path string
-	query        url.Values
-	body         string
-}
-
-// call sends a request and decodes its answer into out (nil: it is dropped).
-func (c *client) call(ctx context.Context, r request, out any) error {
-	resp, err := c.open(ctx, r)
+// clientConfig is what every client of this process is made with: who it is to others, and
+// what it tells while it waits.
+func (a *app) clientConfig(caller *callerFlags) (client.Config, error) {
+	me, err := caller.open()
 	if err != nil {
-		return err
+		return client.Config{}, err
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return &exitError{code: exitUnavailable, err: fmt.Errorf("the answer was cut: %w", err)}
-	}
-	if out == nil {
-		return nil
-	}
-	if err := json.Unmarshal(body, out); err != nil {
-		return fmt.Errorf("the answer of %s is no JSON: %w", c.base, err)
-	}
-	return nil
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = postsAtOnce
+	return client.Config{
+		HTTP: &http.Client{Transport: unsent{me.transport(t)}}, Token: me.token, Patience: commandPatience,
+		OnRetry: func(op string, err error) {
+			fmt.Fprintf(a.err, "strandline: %s: waiting, and trying again: %v\n", op, err)
+		},
+	}, nil
 }
 
-// open sends a request and returns an answer that is no refusal, its body unread.
-func (c *client) open(ctx context.Context, r request) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path+"?"+r.query.Encode(), strings.NewReader(r.body))
+// unsent tells the client what this process refuses to send.
+type unsent struct{ http.RoundTripper }
+
+func (u unsent) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := u.RoundTripper.RoundTrip(r)
+	if errors.Is(err, errPlainToken) {
+		err = client.NotSent(err)
+	}
+	return resp, err
+}
+
+// newClient is a client of some servers' URLs.
+func (a *app) newClient(servers string, caller *callerFlags) (*client.Client, error) {
+	return a.newClientWith(servers, caller, commandPatience)
+}
+
+func (a *app) newClientWith(servers string, caller *callerFlags, patience time.Duration) (*client.Client, error) {
+	cfg, err := a.clientConfig(caller)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.http.Do(req)
+	cfg.URL, cfg.Patience = servers, patience
+	c, err := client.New(cfg)
 	if err != nil {
-		return nil, &exitError{code: exitUnavailable, err: fmt.Errorf("%w; is strandline up or writer running there?", err)}
+		return nil, usage("--server: %w", err)
 	}
-	if resp.StatusCode == http.StatusOK {
-		return resp, nil
-	}
-	defer func() { _ = resp.Body.Close() }() // it is a refusal already
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return nil, &exitError{code: exitUnavailable, err: fmt.Errorf("the answer was cut: %w", err)}
-	}
-	return nil, problemError(resp.StatusCode, body)
+	return c, nil
 }
 
-// escapeSegment keeps a name within one path segment, dots included.
-func escapeSegment(name string) string {
-	return strings.ReplaceAll(url.PathEscape(name), ".", "%2E")
-}
-
-// post sends once. refused is set if the answer says that nothing was written and
-// when to come back.
-func (c *client) post(ctx context.Context, target string, b batch) (res httpapi.Appended, refused *time.Duration, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(b.rows))
-	if err != nil {
-		return res, nil, err
-	}
-	kind := b.kind
-	if kind == "" {
-		kind = "text/plain"
-	}
-	req.Header.Set("Content-Type", kind)
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return res, nil, &exitError{code: exitUnavailable, err: noAnswer(err)}
-	}
-	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return res, nil, &exitError{code: exitUnavailable, err: fmt.Errorf("the answer was cut; the rows may have been appended: %w", err)}
-	}
-	if resp.StatusCode == http.StatusOK {
-		if err := json.Unmarshal(body, &res); err != nil {
-			return res, nil, fmt.Errorf("the answer is no JSON; the rows may have been appended: %w", err)
-		}
-		return res, nil, nil
-	}
-	return res, pause(resp), problemError(resp.StatusCode, body)
-}
-
-// noAnswer tells an append that never left from one whose answer is lost.
-func noAnswer(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
-		return fmt.Errorf("%w; is strandline up running there?", err)
-	}
-	return fmt.Errorf("no answer: %w; the rows may have been appended: look with cat, or say it again with the same --producer and --sequence", err)
-}
-
-// pause reads Retry-After of a 503: the server sends it only if nothing was written.
-func pause(resp *http.Response) *time.Duration {
-	if resp.StatusCode != http.StatusServiceUnavailable {
-		return nil
-	}
-	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-	if err != nil {
-		return nil
-	}
-	d := time.Duration(seconds) * time.Second
-	return &d
-}
-
-// exitOfCode maps the stable problem codes to exit codes.
+// exitOfCode maps the stable problem codes to exit codes; other 503s are unavailable.
 var exitOfCode = map[string]int{
 	"invalid-name": exitUsage, "invalid-request": exitUsage, "not-owner": exitNotOwner,
 	"fenced": exitFenced, "corrupt": exitDamage, "lost": exitDamage, "halted": exitDamage,
-	"backpressure": exitUnavailable, "lease-lost": exitUnavailable, "closing": exitUnavailable, "busy": exitUnavailable,
-	"poisoned": exitUnavailable, "catalog-unavailable": exitUnavailable, "store-unavailable": exitUnavailable,
-	"epoch-over": exitUnavailable,
 }
 
-// problemOf is a refusal as it was sent.
-type problemOf struct {
-	Code, Title, Detail, Owner string
-	Expect                     *uint64
+// exitOfClient is the exit code of what a client said; false: it did not.
+func exitOfClient(err error) (int, bool) {
+	var p *client.Problem
+	switch {
+	case errors.As(err, &p):
+		if code, ok := exitOfCode[p.Code]; ok {
+			return code, true
+		}
+		if errors.Is(p, client.ErrUnavailable) || p.Status == http.StatusInsufficientStorage {
+			return exitUnavailable, true
+		}
+		return exitFailed, true
+	case errors.Is(err, client.ErrConfig):
+		return exitUsage, true
+	case errors.Is(err, client.ErrUnreachable), errors.Is(err, client.ErrUnknown), errors.Is(err, client.ErrCut):
+		return exitUnavailable, true
+	case errors.Is(err, client.ErrOrder):
+		return exitDamage, true
+	}
+	return 0, false
 }
 
-func (p *problemOf) Error() string {
-	text := p.Detail
-	if text == "" {
-		text = p.Title
+// asked adds what to do to a client's error.
+func asked(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, client.ErrUnknown):
+		return fmt.Errorf("%w; look with cat before you say it again", err)
+	case errors.Is(err, client.ErrUnreachable):
+		return fmt.Errorf("%w; is strandline up or writer running there?", err)
 	}
-	if p.Owner != "" && !strings.Contains(text, p.Owner) {
-		text += "; its owner is " + p.Owner
-	}
-	return fmt.Sprintf("%s (%s)", text, p.Code)
-}
-
-func problemError(status int, body []byte) error {
-	p := &problemOf{}
-	if json.Unmarshal(body, p) != nil || p.Code == "" {
-		return fmt.Errorf("the server answered %d: %.200q", status, body)
-	}
-	code, ok := exitOfCode[p.Code]
-	if !ok {
-		code = exitFailed
-	}
-	return &exitError{code: code, err: p}
+	return err
 }
 
 // asSequence gives a producer's refusal the type that localtier's callers know.
 func asSequence(err error, p localtier.Producer) error {
-	var said *problemOf
-	if errors.As(err, &said) && said.Code == "sequence" && said.Expect != nil {
+	var said *client.Problem
+	if errors.As(err, &said) && errors.Is(said, client.ErrSequence) && said.Expect != nil {
 		return errors.Join(&localtier.SequenceError{Producer: p.ID, Sequence: p.Sequence, Expect: *said.Expect}, err)
 	}
 	return err
+}
+
+// wirePosition is a position as the routes take it: what a command line says of epochs, an
+// HTTP surface says, too.
+func wirePosition(flag, text string) (string, error) {
+	if _, err := position(flag, text, 1); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(text), nil
+}
+
+// graced lets what is under way when a command is interrupted end, so that it can be told.
+func graced(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			cancel(context.Cause(ctx))
+		case <-out.Done():
+		}
+	})
+	return out, func() { stop(); cancel(context.Canceled) }
+}
+
+// live says whether a chain's owner may be asked: it has an address and a lease.
+func live(row *catalog.ChainRow, now time.Time) bool {
+	return row.Address != "" && now.Before(row.LeaseEnd)
 }

@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/strandline/strandline/client"
+	"github.com/strandline/strandline/coldload"
 	"github.com/strandline/strandline/internal/httpapi"
 	"github.com/strandline/strandline/segment"
 )
@@ -52,44 +49,31 @@ func parseConsumer(args []string) (segment.Shard, error) {
 	return shard, segment.CheckConsumer(args[1])
 }
 
-func consumerPath(shard segment.Shard, name string) string {
-	return fmt.Sprintf("/v1/shards/%d/consumers/%s", shard, escapeSegment(name))
-}
-
-func (s *shardFlags) query() url.Values {
-	q := url.Values{}
-	if s.epoch != 0 {
-		q.Set("epoch", strconv.FormatUint(uint64(s.epoch), 10))
-	}
-	return q
-}
-
 // consumerCommand is a command on one consumer that answers with it.
-func (a *app) consumerCommand(cmd *cobra.Command, s *shardFlags, make func(shard segment.Shard, args []string) (request, error), done func(httpapi.MadeConsumer) string) *cobra.Command {
+func (a *app) consumerCommand(cmd *cobra.Command, s *shardFlags, call consumerCall, done func(client.MadeConsumer) string) *cobra.Command {
 	s.register(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		shard, err := parseConsumer(args)
 		if err != nil {
 			return err
 		}
-		r, err := make(shard, args)
-		if err != nil {
-			return err
-		}
-		return a.withOwner(cmd, s, shard, func(ctx context.Context, c *client) error {
-			got := httpapi.MadeConsumer{ConsumerOut: httpapi.ConsumerOut{Shard: shard, Name: args[1]}}
-			if err := c.call(ctx, r, &got); err != nil {
+		return a.withOwner(cmd, s, shard, func(ctx context.Context, c *client.Client) error {
+			got, err := call(ctx, c, s.chain(shard), args)
+			if err != nil {
 				return err
 			}
 			if a.json {
 				return a.printJSON(got)
 			}
-			_, err := fmt.Fprintf(a.out, "consumer %s of shard %d: %s, cursor %d, %s rows behind\n", got.Name, shard, done(got), got.Cursor, countText(int64(got.Lag)))
+			_, err = fmt.Fprintf(a.out, "consumer %s of shard %d: %s, cursor %d, %s rows behind\n", got.Name, shard, done(got), got.Cursor, countText(int64(got.Lag)))
 			return err
 		})
 	}
 	return cmd
 }
+
+// consumerCall asks for one; args are SHARD NAME and what else there is.
+type consumerCall func(ctx context.Context, c *client.Client, chain segment.Chain, args []string) (client.MadeConsumer, error)
 
 func (a *app) consumersLs() *cobra.Command {
 	var s shardFlags
@@ -100,10 +84,9 @@ func (a *app) consumersLs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withOwner(cmd, &s, shard, func(ctx context.Context, c *client) error {
-				list := []httpapi.ConsumerOut{}
-				r := request{method: http.MethodGet, path: fmt.Sprintf("/v1/shards/%d/consumers", shard), query: s.query()}
-				if err := c.call(ctx, r, &list); err != nil {
+			return a.withOwner(cmd, &s, shard, func(ctx context.Context, c *client.Client) error {
+				list, err := c.Consumers(ctx, s.chain(shard))
+				if err != nil {
 					return err
 				}
 				return a.printConsumers(list)
@@ -114,7 +97,7 @@ func (a *app) consumersLs() *cobra.Command {
 	return cmd
 }
 
-func (a *app) printConsumers(list []httpapi.ConsumerOut) error {
+func (a *app) printConsumers(list []client.Consumer) error {
 	if a.json {
 		return a.printJSON(list)
 	}
@@ -133,19 +116,15 @@ func (a *app) consumersCreate() *cobra.Command {
 		Long: "It begins at the oldest row that the shard has not given up, or behind --after, which is clamped to the shard's last row\n" +
 			"(and said, with --json as \"clamped\"). (pull creates one, too.)",
 		Args: cobra.ExactArgs(2),
-	}, &s, func(shard segment.Shard, args []string) (request, error) {
-		q := s.query()
-		if after != "" {
-			q.Set("after", after)
-		}
-		return request{method: http.MethodPut, path: consumerPath(shard, args[1]), query: q}, nil
-	}, func(c httpapi.MadeConsumer) string { return standing(c, after) })
+	}, &s, func(ctx context.Context, c *client.Client, chain segment.Chain, args []string) (client.MadeConsumer, error) {
+		return c.CreateConsumer(ctx, chain, args[1], after)
+	}, func(c client.MadeConsumer) string { return standing(c, after) })
 	cmd.Flags().StringVar(&after, "after", "", "begin behind this seq or token (default: at the oldest row)")
 	return cmd
 }
 
 // standing says why a consumer stands where it does.
-func standing(c httpapi.MadeConsumer, after string) string {
+func standing(c client.MadeConsumer, after string) string {
 	switch {
 	case c.Stood && after != "":
 		return fmt.Sprintf("stood before, and stays where it was (--after %s is for new ones; ack moves it)", after)
@@ -163,29 +142,37 @@ func standing(c httpapi.MadeConsumer, after string) string {
 
 func (a *app) consumersAck() *cobra.Command {
 	var s shardFlags
-	return a.consumerCommand(&cobra.Command{
+	cmd := a.consumerCommand(&cobra.Command{
 		Use: "ack SHARD NAME POS", Short: "Acknowledge the rows up to a position: a seq, or a token as pull prints it",
 		Long: "The cursor never goes back: a lower position changes nothing. A token also proves that the shard's history did not go on\n" +
 			"without the row (then: exit 1, with the seq to read again from).",
 		Args: cobra.ExactArgs(3),
-	}, &s, func(shard segment.Shard, args []string) (request, error) {
-		body := map[string]any{}
-		if strings.HasPrefix(args[2], "e") {
-			tok, err := segment.ParseToken(args[2])
-			if err != nil {
-				return request{}, usage("%w", err)
-			}
-			body["token"] = tok.String()
-		} else {
-			seq, err := strconv.ParseUint(args[2], 10, 64)
-			if err != nil {
-				return request{}, usage("position %q: give a seq, or a token like e1.t3.4711", args[2])
-			}
-			body["seq"] = seq
+	}, &s, func(ctx context.Context, c *client.Client, chain segment.Chain, args []string) (client.MadeConsumer, error) {
+		got, err := c.Ack(ctx, chain, args[1], args[2])
+		return client.MadeConsumer{Consumer: got}, err
+	}, func(client.MadeConsumer) string { return "acknowledged" })
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkAck(args[2]); err != nil {
+			return err
 		}
-		b, err := json.Marshal(body)
-		return request{method: http.MethodPost, path: consumerPath(shard, args[1]) + "/ack", query: s.query(), body: string(b)}, err
-	}, func(httpapi.MadeConsumer) string { return "acknowledged" })
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// checkAck refuses what is neither a seq nor a token before anybody is asked.
+func checkAck(text string) error {
+	if strings.HasPrefix(text, "e") {
+		if _, err := segment.ParseToken(text); err != nil {
+			return usage("%w", err)
+		}
+		return nil
+	}
+	if _, err := strconv.ParseUint(text, 10, 64); err != nil {
+		return usage("position %q: give a seq, or a token like e1.t3.4711", text)
+	}
+	return nil
 }
 
 func (a *app) consumersRm() *cobra.Command {
@@ -198,8 +185,8 @@ func (a *app) consumersRm() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withOwner(cmd, &s, shard, func(ctx context.Context, c *client) error {
-				if err := c.call(ctx, request{method: http.MethodDelete, path: consumerPath(shard, args[1]), query: s.query()}, nil); err != nil {
+			return a.withOwner(cmd, &s, shard, func(ctx context.Context, c *client.Client) error {
+				if err := c.RemoveConsumer(ctx, s.chain(shard), args[1]); err != nil {
 					return err
 				}
 				if a.json {
@@ -229,47 +216,29 @@ func (a *app) consumersPull() *cobra.Command {
 			if limit < 1 || limit > httpapi.MaxPull {
 				return usage("--limit %d: give 1 to %d", limit, httpapi.MaxPull)
 			}
-			q := s.query()
-			q.Set("limit", strconv.Itoa(limit))
 			s.look = func(ctx context.Context, t *tier) error {
 				return a.noteUnread(ctx, t, segment.Epoch(s.epoch), shard, args[1])
 			}
-			return a.withOwner(cmd, &s, shard, func(ctx context.Context, c *client) error {
-				resp, err := c.open(ctx, request{method: http.MethodPost, path: consumerPath(shard, args[1]) + "/pull", query: q})
-				if err != nil {
-					return err
+			return a.withOwner(cmd, &s, shard, func(ctx context.Context, c *client.Client) error {
+				out := newRowPrinter(a, a.json)
+				for row, err := range c.Pull(ctx, s.chain(shard), args[1], limit) {
+					if err != nil {
+						_ = out.flush() // the error says more
+						return err
+					}
+					token := ""
+					if row.Term != 0 {
+						token = row.Position()
+					}
+					if err := out.withToken(token, row.Stream, &coldload.Row{Epoch: row.Epoch, Row: row.Row}); err != nil {
+						return err
+					}
 				}
-				defer func() { _ = resp.Body.Close() }() // read to its end, or given up
-				return a.copyLines(resp.Body)
+				return out.flush()
 			})
 		},
 	}
 	s.register(cmd.Flags())
 	cmd.Flags().IntVar(&limit, "limit", 1000, fmt.Sprintf("rows, at most %d", httpapi.MaxPull))
 	return cmd
-}
-
-// copyLines prints the rows of an NDJSON body. A line that is an error ends it.
-func (a *app) copyLines(body io.Reader) error {
-	out := newRowPrinter(a, a.json)
-	d := json.NewDecoder(body)
-	for {
-		var line struct {
-			httpapi.Line
-			Error json.RawMessage `json:"error"`
-		}
-		err := d.Decode(&line)
-		switch {
-		case errors.Is(err, io.EOF):
-			return out.flush()
-		case err != nil:
-			return firstOf(&exitError{code: exitUnavailable, err: fmt.Errorf("the answer was cut: %w", err)}, out.flush())
-		case line.Error != nil:
-			_ = out.flush() // the error says more
-			return problemError(http.StatusOK, line.Error)
-		}
-		if err := out.line(line.Line); err != nil {
-			return err
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/client"
 	"github.com/strandline/strandline/coldload"
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/localtier/wal"
@@ -80,7 +81,7 @@ var byKind = []struct {
 // cancelled call unavailable, which would send people looking at them. What has more to
 // say (rows stay unpublished, a change may have been made) stays as it is.
 func interrupted(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil || exitCode(err) != exitUnavailable || errors.Is(err, localtier.ErrUnpublished) || ambiguous(err) {
+	if err == nil || ctx.Err() == nil || exitCode(err) != exitUnavailable || errors.Is(err, localtier.ErrUnpublished) || ambiguous(err) || errors.Is(err, client.ErrUnknown) {
 		return err
 	}
 	var told *exitError // by a client of another process: it knows what became of the call
@@ -99,6 +100,9 @@ func exitCode(err error) int {
 	var e *exitError
 	if errors.As(err, &e) {
 		return e.code
+	}
+	if code, ok := exitOfClient(err); ok {
+		return code
 	}
 	for _, k := range byKind {
 		if errors.Is(err, k.kind) {

@@ -80,9 +80,9 @@ func TestAppendWithoutAnAnswer(t *testing.T) {
 	defer server.Close()
 	var out, errs bytes.Buffer
 	code := run(ctx, []string{"append", "s", "--server", server.URL}, streams{in: strings.NewReader("a\n"), out: &out, err: &errs})
-	if code != exitUnavailable || !strings.Contains(errs.String(), "may have been appended") {
+	if code != exitUnavailable || !strings.Contains(errs.String(), "may have been carried out") {
 		t.Errorf("exit %d: %s", code, &errs)
 	}
 	server.Close()
-	cli(t, "a\n", "append", "s", "--server", server.URL).want(t, exitUnavailable, "is strandline up running there?")
+	cli(t, "a\n", "append", "s", "--server", server.URL).want(t, exitUnavailable, "is strandline up or writer running there?")
 }

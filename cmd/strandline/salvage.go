@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,8 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/strandline/strandline/coldload"
-	"github.com/strandline/strandline/internal/httpapi"
+	"github.com/strandline/strandline/client"
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
@@ -23,6 +20,7 @@ import (
 // salvageFlags are the knobs of `salvage`.
 type salvageFlags struct {
 	backend backendFlags
+	caller  callerFlags
 	all     bool
 	dryRun  bool
 }
@@ -56,12 +54,13 @@ func (a *app) salvageCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.salvage(cmd.Context(), t, list, f.dryRun)
+			return a.salvage(cmd.Context(), t, &f, list)
 		},
 	}
 	fs := cmd.Flags()
 	f.backend.register(fs)
 	fs.BoolVar(&f.all, "all", false, "all that was set aside under --dir")
+	f.caller.register(fs)
 	fs.BoolVar(&f.dryRun, "dry-run", false, "only say what would be appended")
 	return cmd
 }
@@ -95,7 +94,7 @@ func (s *salvager) once(ctx context.Context, q localtier.Quarantine) (sent uint6
 }
 
 // salvage takes the directories one by one. One that fails holds up no other.
-func (a *app) salvage(ctx context.Context, t *tier, list []localtier.Quarantine, dryRun bool) error {
+func (a *app) salvage(ctx context.Context, t *tier, f *salvageFlags, list []localtier.Quarantine) error {
 	tops, err := t.catalog.Topologies(ctx)
 	if err != nil {
 		return err
@@ -104,12 +103,12 @@ func (a *app) salvage(ctx context.Context, t *tier, list []localtier.Quarantine,
 	if err != nil {
 		return err
 	}
-	s := &salvager{app: a, tier: t, shards: top.Shards, clients: map[segment.Shard]*client{}}
+	s := &salvager{app: a, tier: t, shards: top.Shards, caller: &f.caller, clients: map[segment.Shard]*client.Client{}}
 	out := []salvaged{}
 	var errs []error
 	for i := range list {
 		one := salvaged{quarantineOut: quarantineOf(&list[i])}
-		if !dryRun {
+		if !f.dryRun {
 			one.Sent, err = s.once(ctx, list[i])
 			switch {
 			case err != nil && gone(list[i].Dir):
@@ -122,7 +121,7 @@ func (a *app) salvage(ctx context.Context, t *tier, list []localtier.Quarantine,
 		}
 		out = append(out, one)
 	}
-	return errors.Join(a.printSalvaged(out, dryRun), errors.Join(errs...))
+	return errors.Join(a.printSalvaged(out, f.dryRun), errors.Join(errs...))
 }
 
 func gone(dir string) bool {
@@ -162,7 +161,8 @@ type salvager struct {
 	*app
 	tier    *tier
 	shards  uint32
-	clients map[segment.Shard]*client
+	caller  *callerFlags
+	clients map[segment.Shard]*client.Client
 }
 
 func (s *salvager) send(ctx context.Context, p localtier.Producer, stream string, rows []segment.Row) error {
@@ -170,35 +170,11 @@ func (s *salvager) send(ctx context.Context, p localtier.Producer, stream string
 	c := s.clients[shard]
 	if c == nil {
 		var err error
-		if c, err = s.ownerOf(ctx, s.tier, 0, shard); err != nil {
+		if c, err = s.ownerOf(ctx, s.tier, s.caller, segment.Chain{Shard: shard}); err != nil {
 			return err
 		}
 		s.clients[shard] = c
 	}
-	body, err := ndjsonOf(rows)
-	if err != nil {
-		return err
-	}
-	_, err = c.append(ctx, batch{stream: stream, kind: "application/x-ndjson", rows: body, producer: p})
+	_, err := c.Append(ctx, stream, rows, client.AppendOptions{Producer: p.ID, Sequence: p.Sequence, ExactTimes: true})
 	return asSequence(err, p)
-}
-
-// ndjsonOf writes rows so that each comes back byte for byte.
-func ndjsonOf(rows []segment.Row) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	for i := range rows {
-		l := httpapi.LineOf("", &coldload.Row{Row: rows[i]})
-		in := struct {
-			Payload *string   `json:"payload,omitempty"`
-			Base64  []byte    `json:"payload_base64,omitempty"`
-			Time    time.Time `json:"ts"`
-			Txn     string    `json:"txn,omitempty"`
-			TxnB64  []byte    `json:"txn_base64,omitempty"`
-		}{l.Payload, l.Base64, l.Time, l.Txn, l.TxnB64}
-		if err := enc.Encode(in); err != nil {
-			return nil, err
-		}
-	}
-	return b.Bytes(), nil
 }

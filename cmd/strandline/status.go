@@ -65,6 +65,7 @@ type markersOut struct {
 
 func (a *app) statusCommand() *cobra.Command {
 	var b backendFlags
+	var caller callerFlags
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Epochs, chains with cursors and consumers, markers by duty, intents, objects by kind, writers",
@@ -81,7 +82,7 @@ func (a *app) statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.askWriters(cmd.Context(), st)
+			a.askWriters(cmd.Context(), st, &caller)
 			if err := st.quarantineOf(cmd.Context(), t); err != nil {
 				return err
 			}
@@ -92,6 +93,7 @@ func (a *app) statusCommand() *cobra.Command {
 		},
 	}
 	b.register(cmd.Flags())
+	caller.register(cmd.Flags())
 	return cmd
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,14 +99,14 @@ const askTime = 3 * time.Second
 
 // askWriters adds what the living writers answer. One that does not is no reason to
 // show nothing.
-func (a *app) askWriters(ctx context.Context, st *statusOut) {
+func (a *app) askWriters(ctx context.Context, st *statusOut, caller *callerFlags) {
 	var asked []string
 	for _, c := range st.Chains {
 		if c.Address == "" || c.Closed || !st.Time.Before(c.LeaseEnd) || slices.Contains(asked, c.Address) {
 			continue
 		}
 		asked = append(asked, c.Address)
-		got, err := a.askWriter(ctx, c.Address)
+		got, err := a.askWriter(ctx, c.Address, caller)
 		if err != nil {
 			if st.Silent == nil {
 				st.Silent = map[string]string{}
@@ -120,15 +119,15 @@ func (a *app) askWriters(ctx context.Context, st *statusOut) {
 	slices.SortFunc(st.Shards, func(x, y shardOut) int { return int(x.Shard) - int(y.Shard) })
 }
 
-func (a *app) askWriter(ctx context.Context, address string) ([]shardOut, error) {
-	c, err := newClient(address, "", a.err)
+func (a *app) askWriter(ctx context.Context, address string, caller *callerFlags) ([]shardOut, error) {
+	c, err := a.newClient(address, caller)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	var got []shardOut
-	err = c.call(ctx, request{method: http.MethodGet, path: "/v1/shards"}, &got)
+	err = asked(c.Shards(ctx, &got))
 	return got, err
 }
 

@@ -92,8 +92,8 @@ func TestWriterUsage(t *testing.T) {
 	}
 }
 
-// TestWritersShare: each takes its own shards, refuses the other's with its address, and
-// on SIGTERM leaves nothing unpublished.
+// TestWritersShare: each takes its own shards, sends clients to the other for the rest, and on
+// SIGTERM leaves nothing unpublished.
 func TestWritersShare(t *testing.T) {
 	tier := shared(t)
 	disks := []string{t.TempDir(), t.TempDir()}
@@ -106,25 +106,25 @@ func TestWritersShare(t *testing.T) {
 		}
 		name := streamOf(4, s)
 		cli(t, "one\ntwo\n", "append", name, "--server", mine.url).want(t, exitOK, "2 rows")
-		cli(t, "three\n", "append", name, "--server", other.url).want(t, exitNotOwner, mine.url)
-		cli(t, "", "consumers", "create", fmt.Sprint(s), "c", "--server", other.url).want(t, exitNotOwner, mine.url)
-		cli(t, "", with([]string{"consumers", "create", fmt.Sprint(s), "c"}, tier...)...).want(t, exitOK, "cursor 0")
+		cli(t, "three\n", "append", name, "--server", other.url).want(t, exitOK, "1 rows")
+		cli(t, "", "consumers", "create", fmt.Sprint(s), "c", "--server", other.url).want(t, exitOK, "created")
+		cli(t, "", with([]string{"consumers", "create", fmt.Sprint(s), "c"}, tier...)...).want(t, exitOK, "stood before, cursor 0")
 	}
 	st := cli(t, "", with([]string{"status"}, tier...)...)
 	st.want(t, exitOK, "WRITER OF", "serving", "CONSUMER", "WATERMARK", "GIVES UP")
 	logs := cli(t, "", with([]string{"status", "--json"}, tier...)...)
-	if logs.code != exitOK || strings.Count(logs.out, `"rows_total": 2,`) != 4 {
-		t.Errorf("each of four logs took two rows: %+v", logs)
+	if logs.code != exitOK || strings.Count(logs.out, `"rows_total": 3,`) != 4 {
+		t.Errorf("each of four logs took three rows: %+v", logs)
 	}
 	a.end(t)
 	b.end(t)
 	for s := range segment.Shard(4) {
 		r := cli(t, "", with([]string{"cat", streamOf(4, s)}, tier...)...)
-		if r.want(t, exitOK); r.out != "one\ntwo\n" {
+		if r.want(t, exitOK); r.out != "one\ntwo\nthree\n" {
 			t.Errorf("shard %d: %q", s, r.out)
 		}
 		r = cli(t, "", with([]string{"scan", fmt.Sprint(s)}, tier...)...)
-		if want := streamOf(4, s) + "\tone\n" + streamOf(4, s) + "\ttwo\n"; r.code != exitOK || r.out != want {
+		if want := streamOf(4, s) + "\tone\n" + streamOf(4, s) + "\ttwo\n" + streamOf(4, s) + "\tthree\n"; r.code != exitOK || r.out != want {
 			t.Errorf("scan %d: %+v", s, r)
 		}
 	}
