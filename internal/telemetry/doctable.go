@@ -15,6 +15,9 @@ func DocRow(g *Group, m *Metric) string {
 	if m.optional {
 		from += " (where it is configured)"
 	}
+	if m.eventual {
+		from += " (once there was some)"
+	}
 	return fmt.Sprintf("| `%s` | %s | %s | %s | %s | %s |", m.Name, m.Kind, unitWord(m.Unit), labels, m.Help, from)
 }
 

@@ -42,6 +42,8 @@ type Metric struct {
 	made maker
 	// optional metrics come only where what they tell of is configured.
 	optional bool
+	// eventual metrics come once there was something to tell.
+	eventual bool
 }
 
 type maker int
@@ -79,8 +81,9 @@ func Lookup(name string) (Metric, bool) {
 	return Metric{}, false
 }
 
-// Optional says that a process serves the metric only where what it tells of is configured.
-func (m *Metric) Optional() bool { return m.optional }
+// Optional says that a process may be without the metric: where what it tells of is not
+// configured, or has not come to pass yet.
+func (m *Metric) Optional() bool { return m.optional || m.eventual }
 
 func ownTable() []Group {
 	return []Group{

@@ -11,7 +11,7 @@ func dutyTable() []Group {
 			{Name: "strandline_duty_seconds", Kind: Histogram, Unit: Seconds, Labels: []string{"duty", "outcome"}, Help: "How long such passes took: worked, failed.", made: recorded},
 			{Name: "strandline_duty_items_total", Kind: Counter, Unit: None, Labels: []string{"duty"}, Help: "Markers, batches, objects: what the duty got through."},
 			{Name: "strandline_duty_outcomes_total", Kind: Counter, Unit: None, Labels: []string{"duty", "outcome"}, Help: "Items, and parts of items, by what became of them."},
-			{Name: "strandline_duty_kept_total", Kind: Counter, Unit: None, Labels: []string{"duty", "reason"}, Help: "What stayed where it is, by reason."},
+			{Name: "strandline_duty_kept_total", Kind: Counter, Unit: None, Labels: []string{"duty", "reason"}, Help: "What stayed where it is, by reason.", eventual: true},
 			{Name: "strandline_duty_moved_bytes_total", Kind: Counter, Unit: Bytes, Labels: []string{"duty", "way"}, Help: "Bytes moved: through this process (process), or within the store (server-side)."},
 			{Name: "strandline_duty_output_bytes_total", Kind: Counter, Unit: Bytes, Labels: []string{"duty"}, Help: "Bytes of the objects it made; of reap-check: that it deleted."},
 			{Name: "strandline_duty_requests_total", Kind: Counter, Unit: None, Labels: []string{"duty", "op"}, Help: "Requests to the stores during its passes; duties at work at once count each other's."},
