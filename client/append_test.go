@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -257,4 +258,38 @@ func TestUnknownStays(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// numbersOf are the producers and sequences that each append was sent with.
+func numbersOf(n *hosts) (producers []string, sequences []string) {
+	for _, r := range n.requests() {
+		producers = append(producers, r.URL.Query().Get("producer"))
+		sequences = append(sequences, r.URL.Query().Get("sequence"))
+	}
+	return producers, sequences
+}
+
+// TestAppender: one producer, one more each time; a new one after an error, and for the same rows
+// where the heir of a lost disk knows fewer numbers, once.
+func TestAppender(t *testing.T) {
+	gap := func(expect int) http.Handler {
+		return answering(409, nil, fmt.Sprintf(`{"status":409,"code":"sequence","title":"out of sequence","expect":%d}`, expect))
+	}
+	n := &hosts{}
+	n.set("a", steps(t, ok(), ok(), gap(2), ok(), ok(), gap(9), ok(), gap(0), gap(0)))
+	a := n.client(t, Config{}).NewAppender("s", AppendOptions{})
+	for i, want := range []error{nil, nil, nil, nil, ErrSequence, nil, ErrSequence} {
+		if _, err := a.Append(t.Context(), rowsOf("x")); !errors.Is(err, want) {
+			t.Errorf("append %d: %v, want %v", i, err, want)
+		}
+	}
+	producers, sequences := numbersOf(n)
+	if !slices.Equal(sequences, []string{"1", "2", "3", "1", "2", "3", "1", "2", "1"}) {
+		t.Errorf("%q", sequences)
+	}
+	for i, same := range []bool{true, true, false, true, true, false, true, false} {
+		if (producers[i] == producers[i+1]) != same {
+			t.Errorf("requests %d and %d: %q, %q", i, i+1, producers[i], producers[i+1])
+		}
+	}
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/google/uuid"
-
 	"github.com/strandline/strandline/segment"
 )
 
@@ -38,26 +36,18 @@ type Batcher struct {
 	mu      sync.Mutex
 	closed  bool
 	waiting map[string]*stack // of streams with a sender
-	// numbers of streams without one are kept, so that a shard has one producer to remember a
-	// stream, not one a request.
-	numbers map[string]numbering
+	// idle are those of streams without one: a stream stays one producer.
+	idle    map[string]*Appender
 	senders sync.WaitGroup
 }
 
-// numbering is the producer that a stream's requests are sent as, one after the other, and its
-// last sequence.
-type numbering struct {
-	producer string
-	sequence uint64
-}
-
-// maxNumbers bounds what is kept; without it a stream gets a new producer.
-const maxNumbers = 10_000
+// maxIdle bounds what is kept; without it a stream gets a new producer.
+const maxIdle = 10_000
 
 // stack is what waits for a stream's sender.
 type stack struct {
 	rows []*waiting
-	numbering
+	to   *Appender
 }
 
 // waiting is a row with its caller.
@@ -92,7 +82,7 @@ func (c *Client) NewBatcher(cfg BatcherConfig) (*Batcher, error) {
 	if cfg.Posts == 0 {
 		cfg.Posts = DefaultBatchPosts
 	}
-	return &Batcher{client: c, cfg: cfg, posts: make(chan struct{}, cfg.Posts), waiting: map[string]*stack{}, numbers: map[string]numbering{}}, nil
+	return &Batcher{client: c, cfg: cfg, posts: make(chan struct{}, cfg.Posts), waiting: map[string]*stack{}, idle: map[string]*Appender{}}, nil
 }
 
 // Append returns the row's position once it is acknowledged, as Client.Append does with its
@@ -106,7 +96,9 @@ func (b *Batcher) Append(ctx context.Context, stream string, row segment.Row) (s
 	}
 	s := b.waiting[stream]
 	if s == nil {
-		s = &stack{numbering: b.numbers[stream]}
+		if s = (&stack{to: b.idle[stream]}); s.to == nil {
+			s.to = b.client.NewAppender(stream, b.cfg.Append)
+		}
 		b.waiting[stream] = s
 		b.senders.Go(func() { b.send(stream, s) })
 	}
@@ -141,7 +133,7 @@ func (b *Batcher) send(stream string, s *stack) {
 		ctx, cancel := context.WithCancel(context.Background())
 		batch := b.next(stream, s, cancel)
 		if batch != nil {
-			b.post(ctx, stream, s, batch)
+			post(ctx, s.to, batch)
 		}
 		cancel()
 		<-b.posts
@@ -175,32 +167,21 @@ func (b *Batcher) next(stream string, s *stack, cancel context.CancelFunc) []*wa
 	s.rows = s.rows[taken:]
 	if len(batch) == 0 {
 		delete(b.waiting, stream)
-		if len(b.numbers) >= maxNumbers {
-			clear(b.numbers)
+		if len(b.idle) >= maxIdle {
+			clear(b.idle)
 		}
-		b.numbers[stream] = s.numbering
+		b.idle[stream] = s.to
 	}
 	return batch
 }
 
 // post sends one request and tells each caller.
-func (b *Batcher) post(ctx context.Context, stream string, s *stack, batch []*waiting) {
+func post(ctx context.Context, to *Appender, batch []*waiting) {
 	rows := make([]segment.Row, len(batch))
 	for i, w := range batch {
 		rows[i] = w.row
 	}
-	o := b.cfg.Append
-	if !o.AtMostOnce {
-		if s.producer == "" {
-			s.numbering = numbering{producer: "batcher-" + uuid.NewString()}
-		}
-		s.sequence++
-		o.Producer, o.Sequence = s.producer, s.sequence
-	}
-	got, err := b.client.Append(ctx, stream, rows, o)
-	if err != nil {
-		s.numbering = numbering{} // whether the number is taken is not known
-	}
+	got, err := to.Append(ctx, rows)
 	for i, w := range batch {
 		w.at, w.err = segment.Token{Epoch: got.Epoch, Term: got.Term, Seq: got.First + segment.Seq(i)}, err
 		close(w.done)

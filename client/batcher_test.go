@@ -97,7 +97,7 @@ func TestBatcher(t *testing.T) {
 
 // TestBatcherBounds: a request holds so many rows and bytes, and a row that is larger goes alone.
 func TestBatcherBounds(t *testing.T) {
-	b := &Batcher{cfg: BatcherConfig{Rows: 3, Bytes: 10}, waiting: map[string]*stack{}, numbers: map[string]numbering{}}
+	b := &Batcher{cfg: BatcherConfig{Rows: 3, Bytes: 10}, waiting: map[string]*stack{}, idle: map[string]*Appender{}}
 	s := &stack{}
 	for _, size := range []int{1, 1, 1, 1, 9, 2, 50, 10, 0} {
 		s.rows = append(s.rows, &waiting{row: segment.Row{Payload: make([]byte, size)}})

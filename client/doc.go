@@ -26,7 +26,7 @@
 //
 // Files: client.go (Config), problem.go and errors.go (what goes wrong), call.go (one request, many
 // attempts), journey.go (where to go next, and when), owners.go (who serves what), backoff.go,
-// append.go, body.go (rows as a body), batcher.go (rows of many goroutines in few requests),
+// append.go, appender.go, body.go (rows as a body), batcher.go (rows of many goroutines in few requests),
 // rows.go, reading.go and lines.go (reads that go on), consumers.go, streams.go, admin.go.
 //
 // What it does not do: read the bucket (package coldload does), or split an append that is too

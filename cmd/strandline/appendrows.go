@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/strandline/strandline/client"
@@ -103,8 +102,7 @@ type appender struct {
 	route   func(line []byte) (string, error)
 	ack     client.Ack
 	results map[string]*appended
-	numbers map[string]*localtier.Producer // of each stream's batches
-	runID   string                         // what this run's producers are named by
+	streams map[string]*client.Appender
 
 	// producer of an input that is one append; zero: none.
 	producer localtier.Producer
@@ -115,7 +113,7 @@ type appender struct {
 func (ap *appender) run(ctx context.Context, a *app) error {
 	bar := a.progress(-1, "appending")
 	defer func() { _ = bar.Finish() }() // a bar that cannot be drawn is no reason to fail
-	ap.numbers, ap.runID = map[string]*localtier.Producer{}, uuid.NewString()
+	ap.streams = map[string]*client.Appender{}
 	most := batchBytes
 	if ap.producer.ID != "" {
 		most = httpapi.MaxBodyBytes // one append, or a retry could not be told from it
@@ -182,9 +180,9 @@ func (ap *appender) post(ctx context.Context, streams map[string][]segment.Row) 
 	var g errgroup.Group
 	g.SetLimit(postsAtOnce)
 	for stream, rows := range streams {
-		o := ap.options(stream)
+		send := ap.sender(stream)
 		g.Go(func() error {
-			res, err := ap.client.Append(ctx, stream, rows, o)
+			res, err := send(ctx, rows)
 			out <- sent{stream, res, err}
 			return nil
 		})
@@ -202,18 +200,21 @@ func (ap *appender) post(ctx context.Context, streams map[string][]segment.Row) 
 	return errors.Join(errs...)
 }
 
-// options number a stream's batches: each stream is a producer of its own, so that a shard
-// remembers one for it, not one a batch.
-func (ap *appender) options(stream string) client.AppendOptions {
-	p := &ap.producer
-	if p.ID == "" {
-		if p = ap.numbers[stream]; p == nil {
-			p = &localtier.Producer{ID: fmt.Sprintf("append-%s-%d", ap.runID, len(ap.numbers))}
-			ap.numbers[stream] = p
+// sender is how a stream's batches are sent: under the number that was given, or under those of
+// an Appender of its own.
+func (ap *appender) sender(stream string) func(context.Context, []segment.Row) (client.Appended, error) {
+	if ap.producer.ID != "" {
+		o := client.AppendOptions{Ack: ap.ack, Producer: ap.producer.ID, Sequence: ap.producer.Sequence}
+		return func(ctx context.Context, rows []segment.Row) (client.Appended, error) {
+			return ap.client.Append(ctx, stream, rows, o)
 		}
-		p.Sequence++
 	}
-	return client.AppendOptions{Ack: ap.ack, Producer: p.ID, Sequence: p.Sequence}
+	s := ap.streams[stream]
+	if s == nil {
+		s = ap.client.NewAppender(stream, client.AppendOptions{Ack: ap.ack})
+		ap.streams[stream] = s
+	}
+	return s.Append
 }
 
 func (ap *appender) record(stream string, res client.Appended) {
