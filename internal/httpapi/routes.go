@@ -88,7 +88,7 @@ func (s *server) table() []route {
 		onShard("POST", consumerPattern+"/ack", ScopeRead, s.ackConsumer),
 		rows("POST", consumerPattern+"/pull", s.reading(s.onShard(s.pull)).ServeHTTP, "limit", "epoch"),
 		unary("POST", "/v1/flush", ScopeAdmin, s.flush),
-		unary("GET", "/v1/status", ScopeRead, s.status),
+		off(unary("GET", "/v1/status", ScopeRead, s.status), s.Status == nil),
 		off(unary("GET", "/v1/explain", ScopeRead, s.explain, "key", "stream", "pos", "read"), s.Explain == nil),
 		{Route: Route{"POST", "/v1/logs", ScopeAppend}, serve: s.unary(s.logs), off: s.Logs == nil},
 		unary("GET", "/v1/openapi.json", ScopeRead, document(jsonType, openAPIJSON)),
