@@ -17,7 +17,7 @@ var (
 	// holder's. The job derives the next revision.
 	errKeyRefused = errors.New("key refused")
 	// errDeadline: half the orphan grace has passed since the job announced itself.
-	errDeadline = errors.New("the job's deadline has passed: it gives up, and starts anew later")
+	errDeadline = errors.New("the job's deadline has passed: it gives up, and starts anew later; if it never gets done, raise --budget-bytes, or the orphan grace: half of it is the deadline")
 )
 
 // announced is a job whose intent stands under its nonce.

@@ -98,7 +98,7 @@ func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
 			return err
 		}
 	}
-	if err := r.flags.affords(ctx, t.catalog); err != nil {
+	if err := r.flags.affords(ctx, t.catalog, log); err != nil {
 		return err
 	}
 	aud, err := r.flags.build(t, log)

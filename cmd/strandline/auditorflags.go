@@ -85,20 +85,15 @@ func (f *auditorFlags) validate() error {
 	} {
 		refuse(n.n <= 0, "--%s %d: give 1 or more", n.name, n.n) // the packages' word for their defaults
 	}
-	margins := settings.Margins{ReadGrace: f.readGrace, OrphanGrace: f.orphanGrace}
-	errs = append(errs, margins.Validate())
-	switch {
-	case f.budgetBytes != 0 && f.budgetBytes < leastBudget:
-		errs = append(errs, fmt.Errorf("--budget-bytes %v: give 1MiB or more, or 0 for no bound", &f.budgetBytes))
-	case errors.Join(errs...) == nil:
-		errs = append(errs, margins.CheckBudget(int64(f.budgetBytes)))
-	}
+	refuse(f.budgetBytes != 0 && f.budgetBytes < leastBudget, "--budget-bytes %v: give 1MiB or more, or 0 for no bound", &f.budgetBytes)
+	errs = append(errs, settings.Margins{ReadGrace: f.readGrace, OrphanGrace: f.orphanGrace}.Validate())
 	f.config.GCLeast = int64(f.gcLeast)
 	return errors.Join(append(errs, f.settling().Validate(), f.config.Validate())...)
 }
 
-// affords holds the budget against the orphan grace that is in force, which a flag only seeds.
-func (f *auditorFlags) affords(ctx context.Context, cat catalog.Deployment) error {
+// affords says so if jobs cannot live on the budget within the orphan grace that is in force,
+// which a flag only seeds. It is no refusal: slots that are sealed young are smaller.
+func (f *auditorFlags) affords(ctx context.Context, cat catalog.Deployment, log *slog.Logger) error {
 	s, err := cat.Settings(ctx)
 	if err != nil {
 		return err
@@ -112,7 +107,7 @@ func (f *auditorFlags) affords(ctx context.Context, cat catalog.Deployment) erro
 		OrphanGrace: s.OrphanGrace.Reading(now, catalog.DefaultOrphanGrace), // as jobs take it
 	}
 	if err := m.CheckBudget(int64(f.budgetBytes)); err != nil {
-		return usage("%w", err)
+		log.Warn("jobs that move full slots will give up", "error", err)
 	}
 	return nil
 }

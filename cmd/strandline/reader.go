@@ -36,9 +36,9 @@ func (a *app) readerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reader",
 		Short: "Serve cold reads over HTTP from catalog and bucket, stateless",
-		Long: "Serves what is absorbed: rows of streams and of shards, consumers as of the last absorbed slot, status and explain. It holds\n" +
+		Long: "Serves what is absorbed: rows of streams and of shards, lists of streams, status and explain. It holds\n" +
 			"nothing, needs no --dir, and any number may run. Rows of the last seconds are at their owner only, and come here once their\n" +
-			"segment is absorbed; followers ask the catalog for them every --follow-poll. What changes something is answered with the\n" +
+			"segment is absorbed; followers ask the catalog for them every --follow-poll. Appends and consumers are answered with the\n" +
 			"owner's address (421), or refused (501). A bucket of a set may be away.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.reader(cmd.Context(), r) },
@@ -110,6 +110,7 @@ type readService struct {
 	reader   *coldload.Reader
 	pulse    *pulse
 	stopping stopping
+	tail     httpapi.Tail // one for the Handlers of all epochs
 	routes   atomic.Pointer[http.Handler]
 	// epoch that bare seqs are taken for; refresh only
 	epoch catalog.Topology
@@ -175,7 +176,7 @@ func (s *readService) refresh(ctx context.Context) error {
 		return nil
 	}
 	deps := httpapi.Deps{
-		Reader: s.reader, Catalog: s.tier.catalog, Epoch: top.Epoch, Shards: top.Shards, Logger: s.log,
+		Reader: s.reader, Catalog: s.tier.catalog, Epoch: top.Epoch, Shards: top.Shards, Logger: s.log, Tail: &s.tail,
 		Status:     func(ctx context.Context) (any, error) { return statusOf(ctx, s.tier) },
 		Explain:    s.tier.answer,
 		FollowPoll: s.flags.poll,

@@ -38,6 +38,7 @@ type service struct {
 	reader   *coldload.Reader
 	around   *surroundings
 	stopping stopping
+	tail     httpapi.Tail // where followers find the writer of the next epoch
 	now      atomic.Pointer[serving]
 }
 
@@ -127,7 +128,7 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 	}
 	deps := httpapi.Deps{
 		Writer: roomyWriter{w, s.tier.dir, s.flags.writer.MinFreeDisk}, Reader: s.reader, Catalog: s.tier.catalog, Trimmer: s.tier.catalog,
-		Epoch: top.Epoch, Shards: top.Shards, Logger: s.log,
+		Epoch: top.Epoch, Shards: top.Shards, Logger: s.log, Tail: &s.tail,
 		Status: func(ctx context.Context) (any, error) {
 			st, err := statusOf(ctx, s.tier)
 			if err == nil {

@@ -79,7 +79,7 @@ func (a *app) up(ctx context.Context, u *upFlags) (err error) {
 	if err := u.auditor.seed(ctx, t.catalog, log); err != nil {
 		return err
 	}
-	if err := u.auditor.affords(ctx, t.catalog); err != nil {
+	if err := u.auditor.affords(ctx, t.catalog, log); err != nil {
 		return err
 	}
 	aud, err := u.auditor.build(t, log)

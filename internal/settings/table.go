@@ -101,7 +101,7 @@ func auditing() []Knob {
 		{Name: "auditor-orphan-grace", Unit: unitDuration, Class: Invariant, Range: "at least the read grace; only seeds the catalog's setting", Least: "5s", Below: "4s", Above: "5m"},
 		{Name: "settle-age", Unit: unitDuration, Class: Tunable, Least: "0s", Below: "-1s"},
 		{Name: "settle-bytes", Unit: unitSize, Class: Tunable},
-		{Name: "budget-bytes", Unit: unitRate, Class: Invariant, Range: "the same for all auditors; 0: no bound; enough to move a slot within a job's deadline", Least: "1MiB", Below: "1023KiB"},
+		{Name: "budget-bytes", Unit: unitRate, Class: Invariant, Range: "the same for all auditors; 0: no bound", Least: "1MiB", Below: "1023KiB"},
 		{Name: "budget-requests", Unit: unitCount + " a second", Class: Invariant, Range: "the same for all auditors; 0: no bound", Least: "0", Below: "-1"},
 		{Name: "gc-least", Unit: unitSize, Class: Tunable, Range: "above 0", Below: "0"},
 		{Name: "tail-fill-target", Unit: unitSize, Class: Tunable, Range: "above 0", Below: "0"},
