@@ -130,6 +130,9 @@ func (l *logs) listen(ctx context.Context) (func(context.Context) error, error) 
 	if a := s.around.access; a.tokens != nil {
 		guarding.Interceptor = a.tokens.UnaryInterceptor(httpapi.ScopeAppend)
 	}
+	if p := s.tier.watch; p != nil {
+		guarding.Trace = p.GRPC()
+	}
 	s.flags.listen.access.say(s.log, listener.Addr().String())
 	s.sayListening(scheme, listener.Addr())
 	server := otlp.NewServer(l.Receiver, guarding)

@@ -42,12 +42,14 @@ const (
 	healthPrefix = "/grpc.health.v1.Health/"
 )
 
-// Guarding is how a gRPC server is protected; the zero value is not at all.
+// Guarding is how a gRPC server is protected and watched; the zero value is not at all.
 type Guarding struct {
 	TLS *tls.Config
 	// Interceptor lets a call pass or fails it, once its message is read; the health
 	// service is open, as /healthz is. nil: all may.
 	Interceptor grpc.UnaryServerInterceptor
+	// Trace makes spans of calls; nil: none are made.
+	Trace grpc.ServerOption
 }
 
 // NewServer is a gRPC server of the logs service and of health.
@@ -62,6 +64,9 @@ func NewServer(r *Receiver, g Guarding) *grpc.Server {
 	}
 	if g.TLS != nil {
 		opts = append(opts, grpc.Creds(credentials.NewTLS(g.TLS)))
+	}
+	if g.Trace != nil {
+		opts = append(opts, g.Trace)
 	}
 	if g.Interceptor != nil {
 		opts = append(opts, grpc.UnaryInterceptor(guarded(g.Interceptor)))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/encoding/proto"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
 	"github.com/strandline/strandline/localtier"
@@ -192,6 +194,26 @@ func TestGRPCGuard(t *testing.T) {
 	}
 	if asked != exportMethod {
 		t.Errorf("the guard was asked of %q", asked)
+	}
+}
+
+// calls counts what a stats handler hears of.
+type calls struct{ n atomic.Int64 }
+
+func (c *calls) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+func (c *calls) HandleRPC(_ context.Context, s stats.RPCStats) {
+	if _, ok := s.(*stats.Begin); ok {
+		c.n.Add(1)
+	}
+}
+func (c *calls) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (c *calls) HandleConn(context.Context, stats.ConnStats)                       {}
+
+func TestGRPCTrace(t *testing.T) {
+	seen := &calls{}
+	conn, _ := server(t, receiver(t, newLog(), nil), Guarding{Trace: grpc.StatsHandler(seen)}, time.Second)
+	if _, err := export1(conn, batch(1, "a")); err != nil || seen.n.Load() != 1 {
+		t.Errorf("%d calls were seen, %v", seen.n.Load(), err)
 	}
 }
 
