@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/strandline/strandline/internal/pgserver"
 )
 
 // quick is as little as says that everything was measured.
@@ -67,6 +71,30 @@ func TestSQLite(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left: %v %v", left, err)
+	}
+}
+
+// TestPostgres: the same beside it, and no schema is left.
+func TestPostgres(t *testing.T) {
+	ctx, dsn := context.Background(), pgserver.NewDatabase(t)
+	o := quick(t.TempDir())
+	o.Postgres, o.NoSQLite = dsn, true
+	r, err := Run(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Databases) != 1 || r.Databases[0].Name != "postgres" {
+		t.Fatalf("%+v", r.Databases)
+	}
+	checkDatabase(t, &r.Databases[0])
+	c, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(ctx) }() // read only
+	var left int
+	if err := c.QueryRow(ctx, "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'strandline%'").Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d schemas are left, %v", left, err)
 	}
 }
 

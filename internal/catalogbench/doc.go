@@ -33,7 +33,8 @@
 // leaves is named strandline-bench-* and strandline_bench_*.
 //
 //	run.go       the run: databases, sizes, rounds
-//	place.go     where a throw-away catalog stands
+//	place.go     where a throw-away catalog stands: SQLite's file
+//	schema.go    PostgreSQL's schema
 //	fill.go      the slots, and what stands
 //	samples.go   one measurement each
 //	report.go    what --json prints

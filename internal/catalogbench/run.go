@@ -86,6 +86,9 @@ func (o *Options) kinds() []kind {
 	if !o.NoSQLite {
 		all = append(all, kind{"sqlite", mostSQLite, func(ctx context.Context) (*place, error) { return inFile(ctx, cmp.Or(o.Dir, os.TempDir())) }})
 	}
+	if o.Postgres != "" {
+		all = append(all, kind{"postgres", mostRefs, func(ctx context.Context) (*place, error) { return inSchema(ctx, o.Postgres) }})
+	}
 	return all
 }
 
