@@ -32,8 +32,13 @@ type headState struct {
 	err error
 }
 
-// headsFresh bounds how long a look at the heads is believed.
-const headsFresh = 10 * time.Second
+// headsFresh bounds how long a look at the heads is believed: a fail-over that loses commits
+// gives no sign of its own. So it is also an eighth of the grace at most, for a catalog may
+// lose less than one grace (03 §0).
+const (
+	headsFresh      = 10 * time.Second
+	headsFreshShare = 8
+)
 
 // allow looks at the clocks. why is empty if deletes may go on; an error is a
 // clock that could not be read, which forbids them too.
@@ -100,11 +105,24 @@ func (g *guard) rolledBack(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.clock()
-	if !g.heads.at.IsZero() && now.Sub(g.heads.at) < headsFresh && g.heads.err == nil {
-		return nil
+	if fresh, err := g.headsFresh(ctx, now); fresh || err != nil {
+		return err
 	}
 	g.heads = headState{at: now, err: g.checkHeads(ctx)}
 	return g.heads.err
+}
+
+// headsFresh says that the last look will do. g.mu is held.
+func (g *guard) headsFresh(ctx context.Context, now time.Time) (bool, error) {
+	age := now.Sub(g.heads.at)
+	if g.heads.at.IsZero() || g.heads.err != nil || age >= headsFresh {
+		return false, nil
+	}
+	settings, err := g.cat.Settings(ctx)
+	if err != nil {
+		return false, fmt.Errorf("read the read grace: %w", err)
+	}
+	return age < settings.ReadGrace.Deleting(now, catalog.DefaultReadGrace)/headsFreshShare, nil
 }
 
 func (g *guard) checkHeads(ctx context.Context) error {
