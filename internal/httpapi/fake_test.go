@@ -206,12 +206,20 @@ func handler(w *writer, b *bucket) http.Handler {
 // do makes one request and holds the answer to the form that all have.
 func do(t *testing.T, h http.Handler, method, target, contentType string, body io.Reader) (*httptest.ResponseRecorder, problem) {
 	t.Helper()
-	r := httptest.NewRequest(method, target, body)
+	var sent []byte
+	if body != nil {
+		var err error
+		if sent, err = io.ReadAll(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := httptest.NewRequest(method, target, bytes.NewReader(sent))
 	if contentType != "" {
 		r.Header.Set("Content-Type", contentType)
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
+	held(t, r, sent, w.Code, w.Header(), w.Body.Bytes())
 	var p problem
 	if w.Code >= 400 {
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Code == "" || p.Status != w.Code || w.Header().Get("Content-Type") != "application/problem+json" {
