@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -173,6 +175,49 @@ func TestLostAnswer(t *testing.T) {
 				t.Errorf("%d rows, want %d; %d of them different, want 200", rows, want, different)
 			}
 		})
+	}
+}
+
+// TestWindow: a shard knows a batch again as long as not 10,000 others came since, and no
+// longer: then a retry is there twice, which is what is promised.
+func TestWindow(t *testing.T) {
+	w := realWriter(t)
+	do := onWriter(w)
+	one := func(n int) Batch {
+		id := fmt.Sprint("otlp:", n)
+		return Batch{Stream: "s", Identity: id, Rows: []segment.Row{{Time: 1, Payload: []byte(id)}}}
+	}
+	others := func(from, n int) {
+		var g errgroup.Group
+		g.SetLimit(64) // they share their fsyncs
+		for i := range n {
+			g.Go(func() error { return do(t.Context(), one(from+i)) })
+		}
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func() (n int) {
+		for row, err := range w.Read(t.Context(), "s", 1, math.MaxUint64) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(row.Payload) == "otlp:0" {
+				n++
+			}
+		}
+		return n
+	}
+	others(0, 1)
+	others(1, segment.MaxProducers-1)
+	others(0, 1)
+	if n := count(); n != 1 {
+		t.Errorf("within the window: %d rows of one record", n)
+	}
+	others(segment.MaxProducers, segment.MaxProducers)
+	others(0, 1)
+	if n := count(); n != 2 {
+		t.Errorf("beyond the window: %d rows; the decision record says 2", n)
 	}
 }
 
