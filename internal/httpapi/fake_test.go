@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -252,3 +253,14 @@ func seqs(t *testing.T, body *bytes.Buffer) (out []segment.Seq, p *problem) {
 	}
 	return out, p
 }
+
+// mustProblem is the problem of a refused request.
+func mustProblem(t testing.TB, w *httptest.ResponseRecorder) (p problem) {
+	t.Helper()
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Code == "" || p.Status != w.Code || w.Header().Get("Content-Type") != "application/problem+json" {
+		t.Fatalf("%d is no problem: %q, %v", w.Code, w.Body, err)
+	}
+	return p
+}
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
