@@ -79,19 +79,19 @@ func runUntil(t *testing.T, errs io.Writer, args ...string) (stop context.Cancel
 }
 
 // startUp runs `up` until stopped; the test's cleanup stops it at the latest.
-func startUp(t *testing.T, dir string, args ...string) *running {
+func startUp(t testing.TB, dir string, args ...string) *running {
 	t.Helper()
 	return start(t, append([]string{"up", "--dir", dir}, args...)...)
 }
 
 // start runs an owner's command on a free port until stopped.
-func start(t *testing.T, args ...string) *running {
+func start(t testing.TB, args ...string) *running {
 	t.Helper()
 	return serve(t, append(slices.Clone(args), "--http", "127.0.0.1:0")...)
 }
 
 // serve runs a command that says where it listens, until stopped.
-func serve(t *testing.T, args ...string) *running {
+func serve(t testing.TB, args ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{stop: cancel, done: make(chan int, 1), errs: &lockedBuffer{}}
@@ -112,7 +112,7 @@ func serve(t *testing.T, args ...string) *running {
 	return r
 }
 
-func (r *running) end(t *testing.T) {
+func (r *running) end(t testing.TB) {
 	t.Helper()
 	if r.done == nil {
 		return
