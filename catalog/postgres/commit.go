@@ -51,6 +51,9 @@ func (t *tx) commitRewrite(r *catalog.Rewrite) (out catalog.Rewritten, err error
 	// The answer of an earlier commit was lost. Commits are all or none, so one ref that
 	// names the key says that all of it happened; a trim may have taken others since.
 	if len(before) > 0 {
+		// That commit may have been cut off from its synchronous standby. A transaction that
+		// writes nothing would not wait for it; one that keeps a row does.
+		t.exec("SELECT 1 FROM object WHERE key = $1 FOR UPDATE", r.Key)
 		out.Committed, out.Already = plainRefs(before), true
 		return out, t.settleIntent(in, r, true)
 	}

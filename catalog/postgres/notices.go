@@ -6,9 +6,10 @@ import (
 )
 
 // notices are the warnings that a connection's server sent since they were forgotten. A
-// server whose wait for its synchronous standby is cut short (by statement_timeout, or by
-// an administrator) answers COMMIT with success and a warning: the row is on the primary's
-// disk and nowhere else. Who acknowledges on that loses it with the primary (I1).
+// server whose wait for its synchronous standby is cut short (pg_cancel_backend, a client
+// that gave up) answers COMMIT with success and a warning: the row is on the primary's disk
+// and nowhere else. Who acknowledges on that loses it with the primary (I1). A verb that is
+// called again after it keeps a row, so that its own COMMIT waits for the standby.
 type notices struct{ said string }
 
 const noticesKey = "strandline"

@@ -113,11 +113,7 @@ func retiring(refs []catalog.Ref) op {
 
 func losing(key, stream string) op {
 	return func(ctx context.Context, c catalog.Catalog) (any, error) {
-		lost, err := c.AcceptLoss(ctx, key, stream)
-		if err != nil {
-			return "nothing to lose", nil //nolint:nilerr // its words name the key
-		}
-		return lost, nil
+		return c.AcceptLoss(ctx, key, stream)
 	}
 }
 

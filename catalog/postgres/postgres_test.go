@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/strandline/strandline/catalog"
@@ -27,8 +28,16 @@ func openWith(t testing.TB, opt Options) *DB {
 	return d
 }
 
+// opener makes an empty catalog for each test of a suite: a schema in one database.
+func opener(t *testing.T) func(*testing.T, catalogtest.Options) *DB {
+	dsn, n := pgserver.NewDatabase(t), 0
+	return func(t *testing.T, o catalogtest.Options) *DB {
+		n++
+		return openWith(t, Options{DSN: dsn, Schema: fmt.Sprintf("s%d", n), MaxConns: 8, Clock: o.Clock, WindowRefs: o.WindowRefs})
+	}
+}
+
 func TestConformance(t *testing.T) {
-	catalogtest.Run(t, func(t *testing.T, o catalogtest.Options) catalog.Catalog {
-		return openWith(t, Options{Clock: o.Clock, WindowRefs: o.WindowRefs})
-	})
+	open := opener(t)
+	catalogtest.Run(t, func(t *testing.T, o catalogtest.Options) catalog.Catalog { return open(t, o) })
 }

@@ -136,6 +136,22 @@ var races = []race{
 		commit := condemnedSlot(w)
 		return committing(commit), advancing(w, 1, 2)
 	}},
+	{"advance-trim against absorb", func(w *catalogtest.World) (op, op) {
+		condemnedSlot(w)
+		return advancing(w, 1, 2), absorbing1(w, "c:1")
+	}},
+	{"condemn-slots against absorb", func(w *catalogtest.World) (op, op) {
+		w.Absorb("a:2")
+		w.Settle("a")
+		_, err := w.C.ResolveSettled(w.Ctx, w.Chain, w.SettleMarkers())
+		w.OK(err)
+		_, err = w.C.AdvanceRewritten(w.Ctx, w.Chain, 0)
+		w.OK(err)
+		m, _ := w.Marker(catalog.DutyTrimCheck, catalog.ChainID(w.Chain))
+		return func(ctx context.Context, c catalog.Catalog) (any, error) {
+			return c.CondemnSlots(ctx, m.MarkerRef, w.Chain, 1, 2)
+		}, absorbing1(w, "c:1")
+	}},
 	{"rewritten against resolve", func(w *catalogtest.World) (op, op) {
 		w.Absorb("a:2")
 		w.Absorb("a:2")

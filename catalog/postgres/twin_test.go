@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/strandline/strandline/catalog"
@@ -12,14 +11,15 @@ import (
 // TestTwin runs the suite on this catalog and on the one in memory at once.
 func TestTwin(t *testing.T) {
 	calls := 0
+	open := opener(t)
 	t.Run("suite", func(t *testing.T) {
 		catalogtest.Run(t, func(t *testing.T, o catalogtest.Options) catalog.Catalog {
 			mem := memory.New(memory.Options{Clock: o.Clock, WindowRefs: o.WindowRefs})
-			w := catalogtest.NewTwin(t, mem, openWith(t, Options{Clock: o.Clock, WindowRefs: o.WindowRefs}))
+			w := catalogtest.NewTwin(t, mem, open(t, o))
 			t.Cleanup(func() {
 				w.CompareAll()
 				calls += w.Calls()
-				if err := errors.Join(mem.Close()); err != nil {
+				if err := mem.Close(); err != nil {
 					t.Error(err)
 				}
 			})
