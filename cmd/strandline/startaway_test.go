@@ -4,10 +4,13 @@ package main
 
 import (
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/strandline/strandline/internal/realstore"
 )
@@ -83,4 +86,29 @@ func TestSaysWhatItWaitsFor(t *testing.T) {
 	})
 	stop()
 	<-done
+}
+
+// TestSaysThatTheCatalogIsHeld: another process that stands still with its lock is named.
+func TestSaysThatTheCatalogIsHeld(t *testing.T) {
+	dir := t.TempDir()
+	startUp(t, dir).end(t)
+	held, err := os.OpenFile(filepath.Join(dir, "catalog.db-writer"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	errs := &lockedBuffer{}
+	stop, done := runUntil(t, errs, "up", "--dir", dir, "--http", "127.0.0.1:0")
+	eventually(t, "it says what it waits for", func() bool { return strings.Contains(errs.String(), "waiting at the start") })
+	if err := unix.Flock(int(held.Fd()), unix.LOCK_UN); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	<-done
+	if said := errs.String(); !strings.Contains(said, "lock") && !strings.Contains(said, "leases") {
+		t.Errorf("it does not say what for: %s", said)
+	}
 }

@@ -72,7 +72,11 @@ func (a *app) up(ctx context.Context, u *upFlags) (err error) {
 	if err := u.owner.listen.telemetry.start(ctx, "up", t, log); err != nil {
 		return err
 	}
-	top, err := foundEpoch(ctx, t, u.shards)
+	var top catalog.Topology
+	err = waiting(log, "the catalog: it does not answer, or another process holds its lock", func() (err error) {
+		top, err = foundEpoch(ctx, t, u.shards)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -139,7 +139,11 @@ func (a *app) writer(ctx context.Context, w *writerFlags) (err error) {
 	if err := w.owner.listen.telemetry.start(ctx, "writer", t, log); err != nil {
 		return err
 	}
-	top, err := foundEpoch(ctx, t, 0)
+	var top catalog.Topology
+	err = waiting(log, "the catalog: it does not answer, or another process holds its lock", func() (err error) {
+		top, err = foundEpoch(ctx, t, 0)
+		return err
+	})
 	if err != nil {
 		return err
 	}
