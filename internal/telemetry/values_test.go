@@ -67,6 +67,7 @@ func TestValues(t *testing.T) {
 		{"strandline_deletes_held", []string{"reason=unread"}, 0},
 		{"strandline_store_requests_total", []string{"op=put", "outcome=ok"}, 1},
 		{"strandline_store_requests_total", []string{"op=head", "outcome=not-found"}, 1},
+		{"strandline_store_requests_total", []string{"op=head", "outcome=ok"}, 0},
 		{"strandline_store_request_seconds", []string{"op=put"}, 1},
 		{"strandline_http_request_seconds", []string{"route=GET /v1/streams/{stream}/rows", "code=418"}, 1},
 		{"strandline_http_requests_in_flight", nil, 0},
