@@ -251,8 +251,15 @@ func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil,
 // TestConfig: what cannot work is refused at once, without a password in the message.
 func TestConfig(t *testing.T) {
 	for _, cfg := range []Config{
-		{}, {URL: "localhost:8420"}, {URL: "http://a,"}, {URL: "ftp://a"}, {URL: "http://user:pass@a"}, {URL: "http://a?x=1"},
-		{URL: "http://a", Encoding: "br"}, {URL: "http://a", AnswerTime: -1}, {URL: "http://a", Silence: -1},
+		{},
+		{URL: "localhost:8420"},
+		{URL: "http://a,"},
+		{URL: "ftp://a"},
+		{URL: "http://user:pass@a"},
+		{URL: "http://a?x=1"},
+		{URL: "http://a", Encoding: "br"},
+		{URL: "http://a", AnswerTime: -1},
+		{URL: "http://a", Silence: -1},
 	} {
 		if _, err := New(cfg); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", cfg, err)
