@@ -28,13 +28,7 @@ type deployment struct {
 // comes by itself has worked.
 func deploy(t *testing.T) *deployment {
 	t.Helper()
-	dir := t.TempDir()
-	bin := filepath.Join(dir, "strandline")
-	build := exec.Command("go", "build", "-o", bin, "./cmd/strandline")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	dir, bin := t.TempDir(), product(t)
 	data := filepath.Join(dir, "data")
 	up := process(t, bin, "up", "--dir", data, "--shards", "2", "--http", "127.0.0.1:0", "--segment-age", "1s", "--settle-age", "0s",
 		"--auditor-read-grace", "1s", "--auditor-orphan-grace", "5s")
@@ -57,6 +51,18 @@ func deploy(t *testing.T) *deployment {
 		settled = d.last(`strandline_duty_items_total{duty="settle",instance="up"}`) > 0 && d.last(`strandline_duty_items_total{duty="trim-check",instance="up"}`) > 0
 	}
 	return d
+}
+
+// product builds it.
+func product(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "strandline")
+	build := exec.Command("go", "build", "-o", bin, "./cmd/strandline")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return bin
 }
 
 // process runs until the test ends, and returns the address that it says.

@@ -6,6 +6,7 @@
 //	rules_test.go      the rules parse, and each has its section in docs/operations.md
 //	alerts_test.go     each alert fires on what it is for, and is quiet otherwise
 //	dashboard_test.go  the dashboard's JSON, its layout, and its queries over a real scrape
+//	commands_test.go   the runbook's commands are run
 //	engine_test.go     series, queries
 //
 // Run it with `make deploy-check`. What it does not do: draw.
