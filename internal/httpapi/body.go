@@ -28,20 +28,32 @@ var errEncoding = errors.New("content encoding is not supported")
 // encodings are what a body may come in, as a 415 says.
 const encodings = "gzip, zstd"
 
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
+// unpackers keep what bodies are read into and unpacked by, for the next ones.
+type unpackers struct {
+	buffers sync.Pool // *[]byte of at most keptBuffer
+	// decoders of zstd: each is some hundred KiB of tables; what they hold of a body goes.
+	decoders sync.Pool
+}
+
+func (u *unpackers) buffer() *[]byte {
+	if b, ok := u.buffers.Get().(*[]byte); ok {
+		return b
+	}
+	return new([]byte)
+}
 
 // body reads a request's body, unpacked, and no more than MaxBodyBytes of it however it is
 // packed. done gives the bytes and their room back.
 func (s *server) body(r *http.Request) (body []byte, held *room, done func(), err error) {
 	held = &room{of: s.places.bodies}
-	buf, _ := buffers.Get().(*[]byte)
+	buf := s.unpack.buffer()
 	done = func() {
 		held.release()
 		if cap(*buf) <= keptBuffer {
-			buffers.Put(buf)
+			s.unpack.buffers.Put(buf)
 		}
 	}
-	if body, err = read(r, held, (*buf)[:0]); err != nil {
+	if body, err = s.unpack.read(r, held, (*buf)[:0]); err != nil {
 		done()
 		return nil, nil, nil, err
 	}
@@ -49,8 +61,8 @@ func (s *server) body(r *http.Request) (body []byte, held *room, done func(), er
 	return body, held, done, nil
 }
 
-func read(r *http.Request, held *room, buf []byte) ([]byte, error) {
-	src, expect, extra, err := unpacking(r)
+func (u *unpackers) read(r *http.Request, held *room, buf []byte) ([]byte, error) {
+	src, expect, extra, err := u.unpacking(r)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +110,7 @@ func readAll(src io.Reader, buf []byte, expect int, grow func(n int) error) ([]b
 
 // unpacking is the body without its Content-Encoding, the length that it is known to have
 // (0: none), and what unpacking takes.
-func unpacking(r *http.Request) (src io.ReadCloser, expect, extra int64, err error) {
+func (u *unpackers) unpacking(r *http.Request) (src io.ReadCloser, expect, extra int64, err error) {
 	coding := strings.Join(r.Header.Values("Content-Encoding"), ",")
 	switch strings.ToLower(strings.TrimSpace(coding)) {
 	case "", "identity":
@@ -110,14 +122,27 @@ func unpacking(r *http.Request) (src io.ReadCloser, expect, extra int64, err err
 		}
 		return &unpacked{z, "gzip", func() { _ = z.Close() }}, 0, gzipRoom, nil
 	case "zstd":
-		// One goroutine, the caller's, and no more memory than was counted.
-		z, err := zstd.NewReader(r.Body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		z, err := u.zstdReader(r.Body)
 		if err != nil {
 			return nil, 0, 0, unpackError("zstd", err)
 		}
-		return &unpacked{z, "zstd", z.Close}, 0, zstdRoom, nil
+		return &unpacked{z, "zstd", func() { u.giveBack(z) }}, 0, zstdRoom, nil
 	}
 	return nil, 0, 0, fmt.Errorf("%w: %q: send %s, or the rows as they are", errEncoding, coding, encodings)
+}
+
+func (u *unpackers) zstdReader(r io.Reader) (*zstd.Decoder, error) {
+	if z, ok := u.decoders.Get().(*zstd.Decoder); ok {
+		return z, z.Reset(r)
+	}
+	// One goroutine, the caller's, and no more memory than was counted.
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+}
+
+func (u *unpackers) giveBack(z *zstd.Decoder) {
+	if z.Reset(nil) == nil { // it lets go of the body
+		u.decoders.Put(z)
+	}
 }
 
 // unpacked says of what its bytes are when they are damaged.

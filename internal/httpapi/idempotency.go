@@ -57,30 +57,35 @@ const keyPrefix = "~k"
 // chain's producers, so the name is short: 96 bits of a digest are enough to tell apart
 // 10,000 keys, and those who find two alike on purpose have found their own.
 func producerOfKey(stream, key string, rows []segment.Row) localtier.Producer {
-	h := sha256.New()
-	text(h, []byte(stream))
-	text(h, []byte(key))
-	name := h.Sum(nil)
-	h.Reset()
+	d := digest{h: sha256.New()}
+	d.text([]byte(stream))
+	d.text([]byte(key))
+	name := d.h.Sum(nil)
+	d.h.Reset()
 	for i := range rows {
-		number(h, uint64(rows[i].Time)) //nolint:gosec // its bits, noTime included
-		text(h, rows[i].Txn)
-		text(h, rows[i].Payload)
+		d.number(uint64(rows[i].Time)) //nolint:gosec // its bits, noTime included
+		d.text(rows[i].Txn)
+		d.text(rows[i].Payload)
 	}
 	// Not the highest number, which no other follows.
-	sequence := binary.LittleEndian.Uint64(h.Sum(nil)) >> 1
+	sequence := binary.LittleEndian.Uint64(d.h.Sum(nil)) >> 1
 	return localtier.Producer{ID: keyPrefix + base64.RawURLEncoding.EncodeToString(name[:12]), Sequence: sequence}
 }
 
-func number(h hash.Hash, n uint64) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], n)
-	_, _ = h.Write(b[:]) // a hash takes everything
+// digest is of numbers and texts, each text with its length, so that no two lists are alike.
+type digest struct {
+	h   hash.Hash
+	buf [8]byte
 }
 
-func text(h hash.Hash, b []byte) {
-	number(h, uint64(len(b)))
-	_, _ = h.Write(b) // a hash takes everything
+func (d *digest) number(n uint64) {
+	binary.LittleEndian.PutUint64(d.buf[:], n)
+	_, _ = d.h.Write(d.buf[:]) // a hash takes everything
+}
+
+func (d *digest) text(b []byte) {
+	d.number(uint64(len(b)))
+	_, _ = d.h.Write(b) // a hash takes everything
 }
 
 // keyReused says of a key what the shard says of its producer.

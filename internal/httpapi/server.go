@@ -101,6 +101,7 @@ type Trimmer interface {
 type server struct {
 	Deps
 	places places
+	unpack unpackers
 	tips   tips
 	epochs epochs
 	checks checks
