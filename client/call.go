@@ -16,9 +16,6 @@ import (
 // maxAnswer bounds an answer that is a document: 10,000 consumers, many times over.
 const maxAnswer = 16 << 20
 
-// maxDrain is what of a body that nobody wants is read, so that its connection is used again.
-const maxDrain = 64 << 10
-
 // call is one request, in as many attempts as it takes.
 type call struct {
 	op     string // for errors: append to "s"
@@ -140,8 +137,8 @@ func (e *lostError) Unwrap() error { return e.err }
 
 // attemptError tells an attempt that never left from one whose answer is lost.
 func attemptError(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause == errSlow {
-		err = fmt.Errorf("%w: %w", cause, err)
+	if errors.Is(context.Cause(ctx), errSlow) {
+		err = fmt.Errorf("%w: %w", errSlow, err)
 	}
 	var held *notSentError
 	if errors.As(err, &held) {

@@ -107,7 +107,7 @@ type piped struct {
 func (w *piped) serve(h http.Handler, r *http.Request) {
 	defer func() {
 		cut := recover()
-		if cut != nil && cut != http.ErrAbortHandler {
+		if err, _ := cut.(error); cut != nil && !errors.Is(err, http.ErrAbortHandler) {
 			panic(cut)
 		}
 		if cut != nil {
