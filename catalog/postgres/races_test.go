@@ -41,6 +41,24 @@ var races = []race{
 		m := ripe(w)
 		return reaping(m), arming(m.Duty, m.ID)
 	}},
+	{"condemn of a dead key against a commit that leaves it", func(w *catalogtest.World) (op, op) {
+		m := ripe(w)
+		_, err := announcing(w, m.ID, "again")(w.Ctx, w.C)
+		w.OK(err)
+		again := catalog.Rewrite{Key: m.ID, Nonce: "again", Runs: []catalog.Run{catalogtest.Output(m.ID, 0, catalog.RefStream, w.Refs("a")...)}}
+		_, err = w.C.CommitRewrite(w.Ctx, again)
+		w.OK(err)
+		key := segment.StreamKey("a", 1, 1, 7)
+		w.Announce(key, "n")
+		leave := catalog.Rewrite{Key: key, Nonce: "n", Runs: []catalog.Run{catalogtest.Output(key, 7, catalog.RefStream, w.Refs("a")...)}}
+		return reaping(m), committing(leave)
+	}},
+	{"announce again against condemn", func(w *catalogtest.World) (op, op) {
+		commit := rewriting(w, "a:2")
+		w.Clock.Advance(time.Hour)
+		m, _ := w.Marker(catalog.DutyOrphan, commit.Key)
+		return announcing(w, commit.Key, "other"), condemning(m.MarkerRef)
+	}},
 	{"announce against announce", func(w *catalogtest.World) (op, op) {
 		w.Absorb("a:2")
 		key := segment.StreamKey("a", 1, 1, 0)
@@ -115,6 +133,9 @@ var races = []race{
 		for _, name := range []string{"a", "b"} {
 			_, err := w.C.DeleteStream(w.Ctx, name)
 			w.OK(err)
+		}
+		for _, m := range w.SettleMarkers() { // so that it shows who makes it due: the last
+			w.OK(w.C.Postpone(w.Ctx, m, time.Hour, ""))
 		}
 		return retiring(a), retiring(b)
 	}},
