@@ -169,3 +169,18 @@ type pair[A, B any] struct {
 }
 
 func pairOf[A, B any](a A, b B, err error) (pair[A, B], error) { return pair[A, B]{a, b}, err }
+
+func (w *Twin) MarkersOf(ctx context.Context, d catalog.Duty, afterID string, limit int) ([]catalog.Marker, error) {
+	return call(w, "MarkersOf", func(cat catalog.Catalog) ([]catalog.Marker, error) { return cat.MarkersOf(ctx, d, afterID, limit) })
+}
+
+func (w *Twin) Intents(ctx context.Context, afterKey string, limit int) ([]catalog.Intent, error) {
+	return call(w, "Intents", func(cat catalog.Catalog) ([]catalog.Intent, error) { return cat.Intents(ctx, afterKey, limit) })
+}
+
+func (w *Twin) AuditRows(ctx context.Context, after int64, limit int) ([]catalog.AuditRow, error) {
+	return call(w, "AuditRows", func(cat catalog.Catalog) ([]catalog.AuditRow, error) { return cat.AuditRows(ctx, after, limit) })
+}
+
+// Close is the cleanup's.
+func (w *Twin) Close() error { return nil }

@@ -294,18 +294,3 @@ func (w *Twin) Debts(ctx context.Context) (catalog.Debts, error) {
 func (w *Twin) RefsByKey(ctx context.Context, after *catalog.Ref, limit int) ([]catalog.LiveRef, error) {
 	return call(w, "RefsByKey", func(cat catalog.Catalog) ([]catalog.LiveRef, error) { return cat.RefsByKey(ctx, after, limit) })
 }
-
-func (w *Twin) MarkersOf(ctx context.Context, d catalog.Duty, afterID string, limit int) ([]catalog.Marker, error) {
-	return call(w, "MarkersOf", func(cat catalog.Catalog) ([]catalog.Marker, error) { return cat.MarkersOf(ctx, d, afterID, limit) })
-}
-
-func (w *Twin) Intents(ctx context.Context, afterKey string, limit int) ([]catalog.Intent, error) {
-	return call(w, "Intents", func(cat catalog.Catalog) ([]catalog.Intent, error) { return cat.Intents(ctx, afterKey, limit) })
-}
-
-func (w *Twin) AuditRows(ctx context.Context, after int64, limit int) ([]catalog.AuditRow, error) {
-	return call(w, "AuditRows", func(cat catalog.Catalog) ([]catalog.AuditRow, error) { return cat.AuditRows(ctx, after, limit) })
-}
-
-// Close is the cleanup's.
-func (w *Twin) Close() error { return nil }

@@ -70,17 +70,21 @@ func (d *DB) run(ctx context.Context, verb, begin string, fn func(*tx) error) er
 	}
 }
 
-// backoff counts tries and draws the wait before the next.
+// backoff counts tries and draws the wait before the next. spent is the time since the
+// first, that wait included.
 type backoff struct {
 	tries int
+	began time.Time
 	spent time.Duration
 }
 
 func (b *backoff) next(first, most time.Duration) time.Duration {
 	bound := min(first<<min(b.tries, 20), most)
-	b.tries++
+	if b.tries++; b.tries == 1 {
+		b.began = time.Now()
+	}
 	wait := bound/2 + rand.N(bound/2+1)
-	b.spent += wait
+	b.spent = time.Since(b.began) + wait
 	return wait
 }
 
