@@ -182,7 +182,7 @@ func TestOddPaths(t *testing.T) {
 				t.Errorf("%s %s: %v\n%.300s", method, path, got, answer)
 				continue
 			}
-			if got[0] == "200" && !(method == "OPTIONS" && path == "*") {
+			if got[0] == "200" && (method != "OPTIONS" || path != "*") {
 				t.Errorf("%s %s without a token: 200\n%.300s", method, path, answer)
 			}
 			if at := regexp.MustCompile(`(?m)^Location: (.*?)\r?$`).FindStringSubmatch(head); at != nil && (strings.HasPrefix(at[1], "//") || strings.Contains(at[1], ":") || strings.Contains(at[1], `\`)) {
