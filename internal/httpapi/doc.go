@@ -23,7 +23,8 @@
 //	streams.go     list, trim, delete
 //	consumers.go   durable consumers: list, make, acknowledge, remove; pull.go pulls
 //
-//	follow.go      a follower's rounds, and where its position rests
+//	follow.go      a follower's rounds, and where its position rests; followlog.go on a
+//	               local log, followbucket.go on the bucket
 //	followsource.go what is followed: a stream, or a chain
 //	tail.go        the writer that followers find here
 //	tips.go        looks at the catalog, shared by all who follow a stream
