@@ -225,6 +225,11 @@ func TestBudget(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
+	for pair, want := range map[[2]string]int{{"ab", "ba"}: 1, {"", "abc"}: 3, {"abc", "abc"}: 0, {"shards", "shrads"}: 1, {"steal", "stel"}: 1, {"ack", "acks"}: 1, {"a", "b"}: 1} {
+		if got := distance(pair[0], pair[1]); got != want {
+			t.Errorf("%q: %d edits, want %d", pair, got, want)
+		}
+	}
 	known := []string{"segment-age", "segment-size", "steal", "http"}
 	for name, want := range map[string]string{"segment-sise": "segment-size", "segmentage": "segment-age", "stela": "steal", "htttp": "http", "zz": "", "completely-else": ""} {
 		if got, ok := nearest(name, known); ok != (want != "") || ok && got != want {
