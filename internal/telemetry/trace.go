@@ -94,7 +94,7 @@ func (p *Provider) traceVerb(ctx context.Context, verb string) (context.Context,
 
 // GRPC traces the calls of a gRPC server; it is empty where nothing is traced.
 func (p *Provider) GRPC() grpc.ServerOption {
-	if p.traces == nil {
+	if p == nil || p.traces == nil {
 		return grpc.EmptyServerOption{}
 	}
 	return grpc.StatsHandler(otelgrpc.NewServerHandler(
