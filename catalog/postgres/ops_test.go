@@ -190,3 +190,15 @@ func ensuring(e segment.Epoch) op {
 		})
 	}
 }
+
+// windowing answers the slots of a window and the refs that name them.
+func windowing(w *catalogtest.World) op {
+	return func(ctx context.Context, c catalog.Catalog) (any, error) {
+		win, err := c.Window(ctx, w.Chain, 1<<40)
+		slots := make([]segment.ID, len(win.Slots))
+		for i := range win.Slots {
+			slots[i] = win.Slots[i].ID
+		}
+		return []any{slots, win.Refs}, err
+	}
+}

@@ -211,12 +211,9 @@ var races = []race{
 		commit := rewriting(w, "a:2 b:1")
 		return committing(commit), living(commit.Key)
 	}},
-	{"a window against commit", func(w *catalogtest.World) (op, op) {
+	{"a window against commit, resolve", func(w *catalogtest.World) (op, op) {
 		commit := rewriting(w, "a:2 b:1")
-		return func(ctx context.Context, c catalog.Catalog) (any, error) {
-			win, err := c.Window(ctx, w.Chain, 1<<40)
-			return win.Refs, err
-		}, committing(commit)
+		return windowing(w), both(committing(commit), resolving(w))
 	}},
 	{"lease against lease", func(w *catalogtest.World) (op, op) { return leasing(w, "one"), leasing(w, "two") }},
 	{"topology against topology", func(*catalogtest.World) (op, op) { return ensuring(2), ensuring(2) }},
