@@ -86,13 +86,9 @@ func TestShared(t *testing.T) {
 // TestDatabaseGoes: a test's database is dropped with it, though a client is connected.
 func TestDatabaseGoes(t *testing.T) {
 	var dsn string
-	t.Run("uses", func(t *testing.T) {
-		dsn = NewDatabase(t)
-		conn, err := pgx.Connect(context.Background(), dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close(context.Background()) }() // cut off by then
+	t.Run("uses", func(st *testing.T) {
+		dsn = NewDatabase(st)
+		connect(t, dsn) // until the outer test's end
 	})
 	if conn, err := pgx.Connect(context.Background(), dsn); err == nil {
 		t.Fatal("the database of a test that ended is there", conn.Close(context.Background()))
