@@ -20,8 +20,9 @@ func (h health) Check(_ context.Context, in *healthpb.HealthCheckRequest) (*heal
 	if in.GetService() != "" && in.GetService() != serviceName {
 		return nil, status.Error(codes.NotFound, "no such service")
 	}
-	if h.ready != nil && h.ready() != nil {
-		return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_NOT_SERVING}, nil
+	out := &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}
+	if h.ready != nil && h.ready() != nil { // why not, /readyz tells
+		out.Status = healthpb.HealthCheckResponse_NOT_SERVING
 	}
-	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
+	return out, nil
 }
