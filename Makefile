@@ -18,6 +18,7 @@ test: ## all tests, with the race detector, against real MinIO and versitygw ser
 
 lint: ## vet, staticcheck, gofumpt, golangci-lint, govulncheck (pinned in tools/)
 	./tools/lint/run
+	cd tools/deploycheck && $(GO) test -run 'TestRunbook$$|Names|TestAlertsFire|TestDashboardModel' ./...   # rules, runbook and dashboard: seconds, once built
 
 fmt: ## format all Go files
 	./tools/lint/run --fix
