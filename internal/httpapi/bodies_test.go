@@ -176,6 +176,33 @@ func TestSlowBody(t *testing.T) {
 	})
 }
 
+// TestSlowAnswer: the deadline of a body ends with it: an append that waits for its
+// acknowledgement for longer is not taken for a client that went away.
+func TestSlowAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newPipes()
+		srv := NewServer(handler(&writer{append: func(ctx context.Context, _ string, _ []segment.Row, _ localtier.Ack) (localtier.Result, error) {
+			select {
+			case <-time.After(3 * bodyGrace):
+				return localtier.Result{Epoch: 1, First: 1, Last: 1}, nil
+			case <-ctx.Done():
+				return localtier.Result{}, context.Cause(ctx)
+			}
+		}}, nil), discard())
+		go func() { _ = srv.Serve(l) }()
+		conn := l.dial()
+		_, _ = fmt.Fprint(conn, "POST /v1/streams/s/rows HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na")
+		head := make([]byte, 4096)
+		n, err := conn.Read(head)
+		if err != nil || !strings.HasPrefix(string(head[:n]), "HTTP/1.1 200") {
+			t.Errorf("%q, %v", head[:n], err)
+		}
+		_ = conn.Close()
+		_ = srv.Close()
+		synctest.Wait()
+	})
+}
+
 // pipes is a listener in memory, so that time may be virtual.
 type pipes struct {
 	conns chan net.Conn
