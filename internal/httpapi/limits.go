@@ -138,7 +138,8 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	case errors.As(err, &late) && late.Timeout():
 		return n, fmt.Errorf("%w: %d bytes in %v; send at least %d a second", errBodyTime, b.n, time.Since(b.began).Round(time.Second), bodyRate)
 	case err != nil:
-		// The server reads on to notice a client that goes away: that has no deadline.
+		// The server reads on to notice a client that goes away, and that has no deadline:
+		// HTTP/1 clears it itself before it does.
 		b.until(time.Time{})
 	}
 	return n, err
