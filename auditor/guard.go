@@ -116,7 +116,7 @@ func (g *guard) rolledBack(ctx context.Context) error {
 func (g *guard) headsFresh(ctx context.Context, now time.Time) (bool, error) {
 	age := now.Sub(g.heads.at)
 	if g.heads.at.IsZero() || g.heads.err != nil || age >= headsFresh {
-		return false, nil
+		return false, nil //nolint:nilerr // the look is made again; this error was the answer of the one before
 	}
 	settings, err := g.cat.Settings(ctx)
 	if err != nil {

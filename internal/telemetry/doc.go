@@ -8,7 +8,7 @@
 //	      |
 //	meters          table*.go: each metric once, with name, type, unit, labels and meaning
 //	      |                                    \
-//	GET /metrics (scrape.go)                    OTLP push (push.go), both from one collection
+//	GET /metrics (provider.go)                  OTLP push (push.go), both from one collection
 //
 //	config.go     Config, and its faults
 //	provider.go   Start, Close

@@ -1,4 +1,3 @@
-// Package tlstest makes certificates for tests: authorities, and who is signed by them.
 package tlstest
 
 import (
