@@ -1,3 +1,7 @@
+//go:build !race
+
+// The suite runs under the race detector by itself (TestConformance).
+
 package postgres
 
 import (
