@@ -25,8 +25,7 @@ type client struct {
 	stream string
 	url    string
 
-	cancel context.CancelFunc
-	ended  chan struct{}
+	ended chan struct{}
 
 	mu     sync.Mutex
 	acked  map[int]uint64 // number -> seq
@@ -56,12 +55,6 @@ func (c *client) run(ctx context.Context) {
 			}
 		}
 	}
-}
-
-// done stops one client.
-func (c *client) done() {
-	c.cancel()
-	<-c.ended
 }
 
 func (c *client) append(ctx context.Context, n int) (first uint64, err error) {
@@ -108,8 +101,6 @@ func newLoad(t *testing.T, url, name string, clients int) *load {
 	l := &load{}
 	for i := range clients {
 		c := &client{stream: fmt.Sprintf("%s-%d", name, i), url: url, acked: map[int]uint64{}, ended: make(chan struct{})}
-		ctx, cancel := context.WithCancel(ctx)
-		c.cancel = cancel
 		l.clients = append(l.clients, c)
 		go func() { defer close(c.ended); c.run(ctx) }()
 	}

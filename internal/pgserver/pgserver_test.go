@@ -66,7 +66,7 @@ func text(t *testing.T, conn *pgx.Conn, statement string) (v string) {
 
 // TestShared: one server, databases that know nothing of each other, no fsync.
 func TestShared(t *testing.T) {
-	if Shared(t) != Shared(t) {
+	if first, second := Shared(t), Shared(t); first != second {
 		t.Fatal("two servers in one test binary")
 	}
 	one, other := connect(t, NewDatabase(t)), connect(t, NewDatabase(t))

@@ -130,7 +130,7 @@ func (s *Server) PromoteNow(ctx context.Context) error {
 	// The file that made it a standby is gone by now; a restart must not find the name of
 	// the old primary, either.
 	if _, err := os.Stat(filepath.Join(s.data(), "standby.signal")); !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("the promoted server is still marked a standby: %v", err)
+		return errors.Join(errors.New("the promoted server is still marked a standby"), err)
 	}
 	return s.writeSettings()
 }

@@ -208,7 +208,7 @@ func (s *Server) awaitReady(ctx context.Context, pid int) error {
 		}
 		conn, err := pgx.Connect(ctx, s.DSN())
 		if err != nil {
-			return false, nil // not yet; the log says more if it stays so
+			return false, nil //nolint:nilerr // not yet; the log says more if it stays so
 		}
 		return true, conn.Close(ctx)
 	})
