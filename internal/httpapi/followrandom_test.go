@@ -37,10 +37,8 @@ func (c *client) run(ctx context.Context) error {
 		}
 		f, p, err := followed(ctx, c.base(), c.path, q, c.events)
 		switch {
-		case ctx.Err() != nil:
-			return nil
 		case err != nil:
-			return err
+			return err // the end of ctx, too
 		case p != nil:
 			return fmt.Errorf("%s after %q: %+v", c.path, c.last, *p)
 		}

@@ -122,7 +122,7 @@ func held(t testing.TB, r *http.Request, body []byte, status int, header http.He
 		// Rows are not of a schema; documents are.
 		ExcludeRequestBody: strings.HasSuffix(r.URL.Path, "/rows") || strings.HasSuffix(r.URL.Path, "/logs"),
 	}}
-	if status < 400 && r.Header.Get("Content-Type") != formType && !(r.Header.Get("Content-Type") == "" && len(body) > 0) {
+	if status < 400 && r.Header.Get("Content-Type") != formType && (r.Header.Get("Content-Type") != "" || len(body) == 0) {
 		if err := openapi3filter.ValidateRequest(r.Context(), in); err != nil {
 			t.Errorf("%s %s was answered with %d, but is not as the document says: %v", r.Method, r.URL, status, err)
 		}
