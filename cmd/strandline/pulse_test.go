@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,15 +18,25 @@ import (
 func TestPulse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := errors.New("the bucket is away")
+		var mu sync.Mutex // answer, hangs, looks
 		var answer error
 		hangs := false
 		looks := 0
+		set := func(err error, hang bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			answer, hangs = err, hang
+		}
 		p := newPulse(func(ctx context.Context) error {
-			if looks++; hangs {
+			mu.Lock()
+			looks++
+			hang, err := hangs, answer
+			mu.Unlock()
+			if hang {
 				<-ctx.Done()
 				return context.Cause(ctx)
 			}
-			return answer
+			return err
 		}, 2*time.Second, func() time.Duration { return 10 * time.Second })
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -45,17 +56,17 @@ func TestPulse(t *testing.T) {
 		}
 		at(0, true)
 		at(time.Hour+time.Second, true) // looked at every even second
-		answer = away
+		set(away, false)
 		at(9*time.Second, true) // the last good look is 10 s old
 		at(time.Second, false)  // 11
 		if err := p.ready(); !errors.Is(err, away) || !strings.Contains(err.Error(), "for 11s") {
 			t.Errorf("it does not say why: %v", err)
 		}
-		answer = nil
+		set(nil, false)
 		at(time.Second, true) // the next look
-		hangs = true
+		set(nil, true)
 		at(13*time.Second, false) // one that hangs until its end counts as none
-		hangs = false
+		set(nil, false)
 		at(20*time.Second, true)
 		cancel()
 		if err := <-done; err != nil {
