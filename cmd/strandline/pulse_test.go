@@ -85,7 +85,8 @@ type fakeSettings struct {
 }
 
 func (f *fakeSettings) Settings(context.Context) (catalog.Settings, error) { return f.settings, f.err }
-func (f *fakeSettings) Now(context.Context) (time.Time, error)             { return time.Unix(100, 0), f.err }
+
+func (f *fakeSettings) Now(context.Context) (time.Time, error) { return time.Unix(100, 0), f.err }
 
 // TestReadGraceIsRemembered: while the catalog is away the last known grace counts.
 func TestReadGraceIsRemembered(t *testing.T) {
