@@ -16,6 +16,10 @@ type Config struct {
 	// MemoryBytes bounds what is fetched and decoded ahead of the reader. A single
 	// chunk that is larger (at most 64 MiB raw) still passes, alone.
 	MemoryBytes int64
+	// TotalBytes bounds the same for all reads of a Reader that are under way: each has an
+	// equal share of it, MemoryBytes at most and leastShare at least. A server's reads are
+	// as many as its clients like.
+	TotalBytes int64
 	// GapBytes: ranges of one object this near each other come in one GET. A
 	// request costs about as much as reading this much.
 	GapBytes int64
@@ -36,6 +40,7 @@ const (
 	DefaultPlanRefs    = 512
 	DefaultWindow      = 8
 	DefaultMemoryBytes = 96 << 20
+	DefaultTotalBytes  = 512 << 20
 	DefaultGapBytes    = 256 << 10
 	DefaultFetchBytes  = 8 << 20
 	DefaultFooters     = 32
@@ -61,6 +66,7 @@ func (c Config) WithDefaults() Config {
 	setInt(&c.Replans, DefaultReplans)
 	setInt(&c.ScanRefs, DefaultScanRefs)
 	setBytes(&c.MemoryBytes, DefaultMemoryBytes)
+	setBytes(&c.TotalBytes, max(DefaultTotalBytes, c.MemoryBytes))
 	setBytes(&c.GapBytes, DefaultGapBytes)
 	setBytes(&c.FetchBytes, DefaultFetchBytes)
 	if c.Clock == nil {
@@ -82,7 +88,8 @@ func (c Config) Validate() error {
 	bad(c.Footers >= 1 && c.Footers <= 10_000, "footers", c.Footers, "1 to 10,000")
 	bad(c.Replans >= 1 && c.Replans <= 100, "replans", c.Replans, "1 to 100")
 	bad(c.ScanRefs >= 2 && c.ScanRefs <= 1_000_000, "scan refs", c.ScanRefs, "2 to 1,000,000")
-	bad(c.MemoryBytes >= 1<<20, "memory", c.MemoryBytes, "at least 1 MiB")
+	bad(c.MemoryBytes >= leastShare, "memory", c.MemoryBytes, "at least 1 MiB")
+	bad(c.TotalBytes >= c.MemoryBytes, "total memory", c.TotalBytes, "at least that of one read")
 	bad(c.GapBytes >= 0, "gap", c.GapBytes, "at least 0")
 	bad(c.FetchBytes >= 64<<10, "fetch", c.FetchBytes, "at least 64 KiB")
 	return errors.Join(errs...)

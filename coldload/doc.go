@@ -13,7 +13,8 @@
 //
 // Memory is bounded by Config.MemoryBytes for all that is fetched and decoded
 // ahead, plus the chunk being delivered; it does not grow with the stream. A scan
-// holds as much again for the rows it merges, and Config.ScanRefs refs.
+// holds as much again for the rows it merges, and Config.ScanRefs refs. All reads of a
+// Reader share Config.TotalBytes (share.go).
 //
 // A reader writes nothing and holds no lease. What makes it safe is the read grace:
 // a plan is relied on for at most its TTL, which is half of what every deleter

@@ -59,6 +59,7 @@ type fetched struct {
 type pipeline struct {
 	reader  *Reader
 	expires time.Time
+	room    int64 // its share of the reader's memory
 	memory  *semaphore.Weighted
 	queue   chan *fetched
 	workers *errgroup.Group
@@ -68,10 +69,11 @@ type pipeline struct {
 // start launches the feeder; close ends everything it started and waits for it.
 func (r *Reader) start(ctx context.Context, pieces []piece, expires time.Time) *pipeline {
 	ctx, cancel := context.WithCancelCause(ctx)
+	room := r.share()
 	p := &pipeline{
 		reader: r, expires: expires, cancel: cancel,
-		memory: semaphore.NewWeighted(r.cfg.MemoryBytes),
-		queue:  make(chan *fetched, r.cfg.Window),
+		room: room, memory: semaphore.NewWeighted(room),
+		queue: make(chan *fetched, r.cfg.Window),
 	}
 	p.workers, ctx = errgroup.WithContext(ctx)
 	groups := coalesce(pieces, r.cfg.GapBytes, r.cfg.FetchBytes)
@@ -95,7 +97,7 @@ var errReaderDone = fmt.Errorf("the reader stopped: %w", context.Canceled)
 // feed sends one GET after the other into the window.
 func (p *pipeline) feed(ctx context.Context, groups []group) error {
 	for _, g := range groups {
-		f := &fetched{group: g, done: make(chan struct{}), cost: min(g.cost(), p.reader.cfg.MemoryBytes)}
+		f := &fetched{group: g, done: make(chan struct{}), cost: min(g.cost(), p.room)}
 		if err := p.memory.Acquire(ctx, f.cost); err != nil {
 			return nil //nolint:nilerr // the reader stopped
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -39,6 +40,7 @@ type Reader struct {
 	classes objstore.Classes
 	cfg     Config
 	footers *footerCache
+	reads   atomic.Int64 // under way
 }
 
 // New wires a Reader.
@@ -69,6 +71,7 @@ func (r *Row) Pos() segment.Pos { return segment.Pos{Epoch: r.Epoch, Seq: r.Seq}
 // ever skipped silently. Faults of store and catalog come through with their own kinds.
 func (r *Reader) Rows(ctx context.Context, stream string, from, to segment.Pos) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
+		defer r.begin()()
 		rd := &reading{reader: r, stream: stream, next: from, to: to, yield: yield}
 		if err := rd.run(ctx); err != nil {
 			yield(Row{}, err)

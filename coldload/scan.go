@@ -35,6 +35,7 @@ type ShardRow struct {
 // pair carries an error if the scan could not be completed.
 func (r *Reader) Scan(ctx context.Context, chain segment.Chain, from segment.Seq) iter.Seq2[ShardRow, error] {
 	return func(yield func(ShardRow, error) bool) {
+		defer r.begin()()
 		sc := &scan{reader: r, chain: chain, next: from, yield: yield}
 		if err := sc.run(ctx); err != nil && !sc.over {
 			yield(ShardRow{}, err)

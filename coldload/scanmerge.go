@@ -246,7 +246,7 @@ func (w *window) add(stream string, row *segment.Row, show bool) {
 	}
 	w.rows = append(w.rows, r)
 	w.bytes += cost(&r)
-	if w.bytes > w.reader.cfg.MemoryBytes && len(w.rows) > 1 {
+	if w.bytes > w.reader.share() && len(w.rows) > 1 {
 		w.cut()
 	}
 }
@@ -259,7 +259,7 @@ func (w *window) cut() {
 	w.sort()
 	keep := 1
 	for n := cost(&w.rows[0]); keep < len(w.rows); keep++ {
-		if n += cost(&w.rows[keep]); n > w.reader.cfg.MemoryBytes/2 {
+		if n += cost(&w.rows[keep]); n > w.reader.share()/2 {
 			break
 		}
 	}
