@@ -72,7 +72,7 @@ func askReady(c *http.Client, req *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // it was read, or why not is known
 	var said struct{ Status, Title, Detail any }
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxReadyBytes)).Decode(&said); err != nil {
 		return "", fmt.Errorf("%s, and no answer of strandline's: %w", resp.Status, err)
