@@ -62,8 +62,10 @@ func (r *run) command(ctx context.Context, args ...string) (code int, err error)
 
 // explained are refusals that name what happened meanwhile.
 func explained(said string) bool {
-	for _, text := range []string{"trimmed", "deleted", "no such stream", "went on without", "tip", "not owner", "owned by", "is served by", "fenced",
-		"no-such-consumer"} { // made since the last published slot, and gone with the disk
+	for _, text := range []string{
+		"trimmed", "deleted", "no such stream", "went on without", "tip", "not owner", "owned by", "is served by", "fenced",
+		"no-such-consumer",
+	} { // made since the last published slot, and gone with the disk
 		if strings.Contains(said, text) {
 			return true
 		}
