@@ -20,6 +20,9 @@
 //
 //	file.go    the YAML file: its keys, its values, and where they stand
 //	apply.go   Set: all commands with their flags, and how the three places reach them
+//	fromfile.go the file's sections, then what is common
+//	names.go   which flags and commands there are
+//	setflag.go a text into a flag, and what is said of one that does not fit
 //	environ.go the variables
 //	nearest.go the nearest known name
 //	knob.go    what is said of each knob of a service: range, and tunable or invariant
