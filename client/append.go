@@ -73,10 +73,19 @@ func (c *Client) Append(ctx context.Context, stream string, rows []segment.Row, 
 	}
 	// Whoever acknowledged is asked by Flush.
 	c.tookRows(a.server)
-	if err := a.into(&out); err != nil {
-		return out, fmt.Errorf("%s: %w: %w", q.op, ErrUnknown, err)
+	if err = a.into(&out); err == nil && !out.places(len(rows)) {
+		err = fmt.Errorf("%w: %s does not say where the rows stand: %.200q", ErrAnswer, a.server, a.body)
+	}
+	if err != nil {
+		return Appended{}, fmt.Errorf("%s: %w: %w", q.op, ErrUnknown, err)
 	}
 	return out, nil
+}
+
+// places says whether so many rows stand there. What else answers at an address, a proxy's page
+// say, is no acknowledgement.
+func (a *Appended) places(rows int) bool {
+	return a.Epoch != 0 && a.First != 0 && a.Last >= a.First && uint64(a.Last-a.First) == uint64(rows)-1 //nolint:gosec // 1 or more
 }
 
 func (c *Client) appendCall(stream string, rows []segment.Row, o AppendOptions) (*call, error) {

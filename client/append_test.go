@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -243,6 +245,55 @@ func TestLostAnswer(t *testing.T) {
 	})
 }
 
+// TestLeavesNothing: a call that is over holds nothing of its caller's context, which may live as
+// long as the process.
+func TestLeavesNothing(t *testing.T) {
+	n := &hosts{}
+	n.set("a", ok())
+	c := n.client(t, Config{})
+	ctx := &countedContext{Context: t.Context(), done: make(chan struct{})}
+	for range 10 {
+		if _, err := c.Append(ctx, "s", rowsOf("x", "y"), AppendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := ctx.waiting.Load(); left != 0 {
+		t.Errorf("%d contexts of calls that are over wait for their caller's", left)
+	}
+}
+
+// countedContext counts who waits for its end.
+type countedContext struct {
+	context.Context
+	done    chan struct{}
+	waiting atomic.Int64
+}
+
+func (c *countedContext) Done() <-chan struct{} { return c.done }
+
+// AfterFunc is what the context package asks for instead of a goroutine of its own.
+func (c *countedContext) AfterFunc(func()) func() bool {
+	c.waiting.Add(1)
+	var once sync.Once
+	return func() bool { once.Do(func() { c.waiting.Add(-1) }); return true }
+}
+
+// TestNoAcknowledgement: a 200 that does not say where these rows stand, of a proxy or of
+// something else at this address, is no acknowledgement.
+func TestNoAcknowledgement(t *testing.T) {
+	for _, said := range []string{
+		`{}`, `{"ok":true}`, `null`, strings.Replace(took, `"last":8`, `"last":9`, 1),
+		strings.Replace(took, `"first":7`, `"first":9`, 1), strings.Replace(took, `"epoch":1`, `"epoch":0`, 1),
+	} {
+		n := &hosts{}
+		n.set("a", answering(200, nil, said))
+		c := n.client(t, Config{})
+		if got, err := c.Append(t.Context(), "s", rowsOf("x", "y"), AppendOptions{}); !errors.Is(err, ErrUnknown) || !errors.Is(err, ErrAnswer) {
+			t.Errorf("%s: %+v, %v", said, got, err)
+		}
+	}
+}
+
 // TestUnknownStays: once an attempt may have been carried out, a later refusal does not say that
 // it was not.
 func TestUnknownStays(t *testing.T) {
@@ -279,7 +330,7 @@ func TestAppender(t *testing.T) {
 	n.set("a", steps(t, ok(), ok(), gap(2), ok(), ok(), gap(9), ok(), gap(0), gap(0)))
 	a := n.client(t, Config{}).NewAppender("s", AppendOptions{})
 	for i, want := range []error{nil, nil, nil, nil, ErrSequence, nil, ErrSequence} {
-		if _, err := a.Append(t.Context(), rowsOf("x")); !errors.Is(err, want) {
+		if _, err := a.Append(t.Context(), rowsOf("x", "y")); !errors.Is(err, want) {
 			t.Errorf("append %d: %v, want %v", i, err, want)
 		}
 	}

@@ -69,10 +69,7 @@ func (c *Client) attempt(ctx context.Context, q *call, base string) (*answer, er
 	if err != nil {
 		return nil, err
 	}
-	ctx, cut := context.WithCancel(ctx)
-	if q.repeat && !q.streams {
-		ctx, cut = context.WithTimeoutCause(ctx, c.cfg.AnswerTime, errSlow)
-	}
+	ctx, cut := c.answerTime(ctx, q)
 	resp, err := c.http.Do(req.WithContext(ctx))
 	if err != nil {
 		defer cut()
@@ -93,6 +90,14 @@ func (c *Client) attempt(ctx context.Context, q *call, base string) (*answer, er
 		return nil, fmt.Errorf("%w: %s sent more than %d bytes", ErrAnswer, base, maxAnswer)
 	}
 	return a, nil
+}
+
+// answerTime is how long an attempt may take.
+func (c *Client) answerTime(ctx context.Context, q *call) (context.Context, context.CancelFunc) {
+	if q.repeat && !q.streams {
+		return context.WithTimeoutCause(ctx, c.cfg.AnswerTime, errSlow)
+	}
+	return context.WithCancel(ctx)
 }
 
 // errSlow ends an attempt that took AnswerTime.

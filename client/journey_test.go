@@ -150,13 +150,30 @@ func TestRefusedForNow(t *testing.T) {
 	})
 }
 
+// TestAskedForever: a server, or a proxy, that asks for more seconds than a time.Duration holds is
+// come back from after a minute, as one that asks for a day.
+func TestAskedForever(t *testing.T) {
+	for _, after := range []string{"86400", "9223372036", "9223372037", "10000000000", "18446744074", "9223372036854775807", "9223372036854775808"} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &hosts{}
+			n.set("a", steps(t, busy("busy", after), ok()))
+			c := n.client(t, Config{})
+			began := time.Now()
+			_, err := appendOne(t, n, c, "s")
+			if took := time.Since(began); err != nil || took < time.Minute || took > 2*time.Minute {
+				t.Errorf("asked for %s s: back after %v: %v", after, took, err)
+			}
+		})
+	}
+}
+
 // TestOnceAndRefused: without a key only the refusals that wrote nothing are come back from.
 func TestOnceAndRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &hosts{}
 		c := n.client(t, Config{})
 		n.set("a", steps(t, busy("busy", "1"), ok(), busy("timeout", "1")))
-		if _, err := c.Append(t.Context(), "s", rowsOf("x"), AppendOptions{AtMostOnce: true}); err != nil {
+		if _, err := c.Append(t.Context(), "s", rowsOf("x", "y"), AppendOptions{AtMostOnce: true}); err != nil {
 			t.Error(err)
 		}
 		if _, err := c.Append(t.Context(), "s", rowsOf("x"), AppendOptions{AtMostOnce: true}); !errors.Is(err, ErrUnknown) || !errors.Is(err, ErrUnavailable) {

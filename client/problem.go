@@ -2,7 +2,9 @@ package client
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -74,8 +76,9 @@ func problemOf(server string, status int, h http.Header, body []byte) *Problem {
 
 // retryAfter reads seconds; a date is what proxies send.
 func retryAfter(text string) time.Duration {
-	if s, err := strconv.Atoi(text); err == nil && s >= 0 {
-		return time.Duration(s) * time.Second
+	if s, err := strconv.ParseUint(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		// No more than a Duration holds: beyond, it would be negative, or none at all.
+		return time.Duration(min(s, uint64(math.MaxInt64/time.Second))) * time.Second //nolint:gosec // within
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return max(time.Until(at), 0)
