@@ -4,7 +4,7 @@ GO    ?= go
 STORE ?= file
 SEEDS ?= 2000
 
-.PHONY: help build test race lint fmt fuzz bench bench-local bench-check deploy-check demo sim soak soak-real clean
+.PHONY: help build test race lint fmt fuzz bench bench-local bench-check deploy-check demo sim soak soak-real e2e clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ soak: ## the simulator over new seeds until stopped, or until one breaks a rule
 
 soak-real: ## break real processes on a real server for DURATION (default 10m), lose nothing (SEED=n: the same faults again)
 	$(GO) test ./internal/soak -run '^TestSoak$$' -v -count=1 -timeout 0 -soak.duration $(or $(DURATION),10m) -soak.seed $(or $(SEED),0)
+
+e2e: ## a whole deployment of processes on MinIO and PostgreSQL, broken under load for a minute more than in `make test` (HOLD=15s between faults)
+	$(GO) test ./internal/e2e -run '^TestEndToEnd$$' -v -count=1 -timeout 15m -e2e.hold $(or $(HOLD),15s) -e2e.streams 4
 
 clean: ## remove what was built
 	rm -rf bin .cache demo

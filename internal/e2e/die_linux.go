@@ -1,0 +1,6 @@
+package e2e
+
+import "syscall"
+
+// dieWithUs has the kernel end the child when we are gone, a killed test binary included.
+func dieWithUs() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

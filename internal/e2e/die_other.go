@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package e2e
+
+import "syscall"
+
+// dieWithUs can do nothing here: a killed test binary leaves its children behind.
+func dieWithUs() *syscall.SysProcAttr { return nil }
