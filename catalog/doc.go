@@ -4,8 +4,11 @@
 //
 //	catalog          the model, the verbs, the pure rules shared by implementations
 //	catalog/sqlite   one file, several processes of one machine
+//	catalog/postgres a PostgreSQL database, any number of machines
 //	catalog/memory   one process, nothing durable: for tests and the simulator
-//	catalogtest      the conformance suite of every implementation
+//	catalogtest      the conformance suite of every implementation, and the twin: two of
+//	                 them through the same verbs, held against each other
+//	catalog/bare     the same rows without verbs: what a benchmark compares with
 //
 // Every verb is one transaction. A verb either happened as a whole, or it
 // returned an error and nothing happened, or the error is ErrAmbiguous: the

@@ -51,10 +51,12 @@
 // not tested here. A pooler between must keep sessions (PgBouncer: pool_mode = session).
 //
 //	db.go         options, pool, what a connection is asked for and told
+//	pool.go       how many connections there are, for those who watch
 //	schema.go     migrations, forward only; migrations/*.sql
+//	standing.go   a schema that has to be there already
 //	tx.go         the queue of statements, and the transaction around it
 //	retry.go      run again, commit, give up; errors.go: kinds; notices.go: warnings
-//	rows.go refs.go   rows to values and back, locks
+//	rows.go refs.go   rows to values and back, locks; insert.go refs by COPY
 //	settings.go topology.go ownership.go   deployment, epochs, owners
 //	absorb.go     slot to refs
 //	window.go packwindow.go commit.go next.go resolve.go lease.go   the one mover

@@ -4,4 +4,20 @@
 //	root.go      global flags, environment, exit codes
 //	backend.go   URLs -> catalog and stores; the embedded layout of --dir
 //	output.go    tables for people, JSON for machines, progress on a terminal
+//
+// What several subcommands share, beside those:
+//
+//	settings.go        flags, variables and the file (internal/settings); config.go shows them
+//	opencatalog.go     --catalog; founding.go, proving.go, away.go, waiting.go: what a start waits for
+//	throughcache.go    stores with the object cache in between
+//	service.go         a process that owns shards: up.go, writer.go, owner.go, nextepoch.go
+//	listen.go          HTTP, and the order of the way out; ready.go, pulse.go: /readyz
+//	access.go          who may call us; accesscaller.go who we are to others
+//	otlp.go            logs in, and on to the owner of their shard
+//	telemetry.go       what metrics and traces look at
+//	auditorflags.go    the duties' knobs; auditorserve.go an auditor's routes
+//	client.go          commands through a server; owners.go who answers for a shard
+//	appendrows.go, catrows.go   rows in, rows out
+//	alarms.go, statuslocal.go, unread.go   what status says
+//	exit.go, help.go   exit codes, help
 package main

@@ -13,7 +13,7 @@
 //	config.go     Config, and its faults
 //	provider.go   Start, Close
 //	sources.go    what a process gives to be looked at
-//	instruments.go  the table as instruments
+//	instruments.go  the table as instruments; doctable.go the table as docs/telemetry.md has it
 //	histograms.go histograms that rooms counted by themselves; runtime.go: Go's own numbers
 //	around.go     histograms of what passes through here: verbs, duties, HTTP (http.go)
 //	trace.go      spans of appends, publishes, duties, jobs, verbs; idle.go drops those of
