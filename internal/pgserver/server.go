@@ -255,9 +255,6 @@ func DSN(database string, servers ...*Server) string {
 // Password is what the DSN holds, for tests that look for it where it must not be.
 func (s *Server) Password() string { return s.password }
 
-// Port is the server's, on 127.0.0.1.
-func (s *Server) Port() int { return s.port }
-
 // Log is the end of what the server printed.
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.logPath())
