@@ -76,19 +76,22 @@ func parseRows(ndjson bool, body []byte, lines int) ([]segment.Row, error) {
 	return rows, nil
 }
 
+// jsonRow is an NDJSON row as it is written.
+type jsonRow struct {
+	Payload *string    `json:"payload"`
+	Base64  []byte     `json:"payload_base64"`
+	Time    *time.Time `json:"ts"`
+	Txn     string     `json:"txn"`
+	TxnB64  []byte     `json:"txn_base64"`
+}
+
 // decodeLine reads one NDJSON row, however it is written. What JSON would change silently is refused: a
 // row's bytes are the client's.
 func decodeLine(line []byte, row *segment.Row) error {
-	var in struct {
-		Payload *string    `json:"payload"`
-		Base64  []byte     `json:"payload_base64"`
-		Time    *time.Time `json:"ts"`
-		Txn     string     `json:"txn"`
-		TxnB64  []byte     `json:"txn_base64"`
-	}
 	if !utf8.Valid(line) {
 		return errors.New("not UTF-8; give the payload as payload_base64")
 	}
+	var in jsonRow
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); errors.Is(err, io.EOF) {
@@ -99,6 +102,23 @@ func decodeLine(line []byte, row *segment.Row) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("something stands behind the row; a row a line")
 	}
+	if err := in.bytes(row); err != nil {
+		return err
+	}
+	if in.Payload != nil && replaced(line, *in.Payload+in.Txn) || in.Payload == nil && replaced(line, in.Txn) {
+		return errors.New("half a surrogate pair; give the payload as payload_base64")
+	}
+	if in.Time != nil {
+		row.Time = in.Time.UnixNano()
+		if !time.Unix(0, row.Time).Equal(*in.Time) || row.Time == noTime {
+			return fmt.Errorf("ts %s: a time is between the years 1678 and 2262", in.Time.Format(time.RFC3339))
+		}
+	}
+	return nil
+}
+
+// bytes takes payload and transaction in the one form in which each is given.
+func (in *jsonRow) bytes(row *segment.Row) error {
 	switch {
 	case in.Payload != nil && in.Base64 != nil:
 		return errors.New("give payload or payload_base64, not both")
@@ -111,15 +131,6 @@ func decodeLine(line []byte, row *segment.Row) error {
 	}
 	if in.Txn != "" && in.TxnB64 != nil {
 		return errors.New("give txn or txn_base64, not both")
-	}
-	if in.Payload != nil && replaced(line, *in.Payload+in.Txn) || in.Payload == nil && replaced(line, in.Txn) {
-		return errors.New("half a surrogate pair; give the payload as payload_base64")
-	}
-	if in.Time != nil {
-		row.Time = in.Time.UnixNano()
-		if !time.Unix(0, row.Time).Equal(*in.Time) || row.Time == noTime {
-			return fmt.Errorf("ts %s: a time is between the years 1678 and 2262", in.Time.Format(time.RFC3339))
-		}
 	}
 	row.Txn = []byte(in.Txn)
 	if in.TxnB64 != nil {

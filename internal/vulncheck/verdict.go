@@ -18,27 +18,33 @@ type finding struct {
 	called                     string // where; empty: not called
 }
 
-// parseFindings reads govulncheck's stream. It names a vulnerability once for each level:
-// required, imported, called.
-func parseFindings(r io.Reader) ([]finding, error) {
-	type frame struct {
+// message is one of govulncheck's stream.
+type message struct {
+	Config  *struct{}
+	Finding *reported
+}
+
+// reported is a vulnerability at one level: required, imported, called. The trace begins
+// in the vulnerable module and ends in our code.
+type reported struct {
+	OSV          string
+	FixedVersion string `json:"fixed_version"`
+	Trace        []struct {
 		Module, Version, Package, Function string
 		Position                           *struct {
 			Filename string
 			Line     int
 		}
 	}
+}
+
+// parseFindings reads govulncheck's stream. It names a vulnerability once for each level;
+// the first call that it found is kept.
+func parseFindings(r io.Reader) ([]finding, error) {
 	byID := map[string]finding{}
 	started := false
 	for d := json.NewDecoder(r); ; {
-		var m struct {
-			Config  *struct{}
-			Finding *struct {
-				OSV          string
-				FixedVersion string `json:"fixed_version"`
-				Trace        []frame
-			}
-		}
+		var m message
 		err := d.Decode(&m)
 		if errors.Is(err, io.EOF) {
 			break
@@ -47,22 +53,9 @@ func parseFindings(r io.Reader) ([]finding, error) {
 			return nil, fmt.Errorf("govulncheck's answer: %w", err)
 		}
 		started = started || m.Config != nil
-		f := m.Finding
-		if f == nil || len(f.Trace) == 0 {
-			continue
+		if f := m.Finding; f != nil && len(f.Trace) > 0 && byID[f.OSV].called == "" {
+			byID[f.OSV] = f.finding()
 		}
-		if byID[f.OSV].called != "" {
-			continue
-		}
-		at := f.Trace[0]
-		one := finding{id: f.OSV, module: at.Module, version: at.Version, fixed: f.FixedVersion}
-		if at.Function != "" {
-			one.called = at.Package + "." + at.Function
-			if ours := f.Trace[len(f.Trace)-1]; ours.Position != nil {
-				one.called += fmt.Sprintf(" from %s:%d", ours.Position.Filename, ours.Position.Line)
-			}
-		}
-		byID[f.OSV] = one
 	}
 	if !started {
 		return nil, errors.New("govulncheck said nothing")
@@ -73,6 +66,18 @@ func parseFindings(r io.Reader) ([]finding, error) {
 	}
 	slices.SortFunc(out, func(a, b finding) int { return strings.Compare(a.id, b.id) })
 	return out, nil
+}
+
+func (f *reported) finding() finding {
+	at := f.Trace[0]
+	one := finding{id: f.OSV, module: at.Module, version: at.Version, fixed: f.FixedVersion}
+	if at.Function != "" {
+		one.called = at.Package + "." + at.Function
+		if ours := f.Trace[len(f.Trace)-1]; ours.Position != nil {
+			one.called += fmt.Sprintf(" from %s:%d", ours.Position.Filename, ours.Position.Line)
+		}
+	}
+	return one
 }
 
 // accepted is a finding that is let pass for a while.
