@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync/atomic"
 
 	"github.com/strandline/strandline/internal/pgserver"
@@ -18,7 +17,8 @@ import (
 )
 
 const (
-	bucketName = "e2e"
+	// BucketName is the deployment's.
+	BucketName = "e2e"
 	prefix     = "tier"
 )
 
@@ -31,9 +31,12 @@ type Site struct {
 	Minio   *realstore.Server
 
 	postgres *pgserver.Server
-	dir      string
-	env      []string
-	started  atomic.Int64
+	// Where processes find bucket and catalog: HOST:PORT of the Gates.
+	bucketAt, catalogAt string
+
+	dir     string
+	env     []string
+	started atomic.Int64
 }
 
 // Open builds the command from the checkout that the working directory lies in, and starts
@@ -55,7 +58,7 @@ func Open(ctx context.Context, dir string) (_ *Site, err error) {
 	if s.Minio, err = realstore.Start(ctx, realstore.KindMinio, filepath.Join(dir, "minio")); err != nil {
 		return nil, err
 	}
-	if err := s.Minio.CreateBucket(ctx, bucketName); err != nil {
+	if err := s.Minio.CreateBucket(ctx, BucketName); err != nil {
 		return nil, err
 	}
 	if s.postgres, err = pgserver.Open(ctx, pgserver.Options{}); err != nil {
@@ -64,21 +67,39 @@ func Open(ctx context.Context, dir string) (_ *Site, err error) {
 	if s.Bucket, err = OpenGate(s.Minio.Endpoint); err != nil {
 		return nil, err
 	}
-	if s.Catalog, err = OpenGate("127.0.0.1:" + strconv.Itoa(s.postgres.Port())); err != nil {
+	dsn, err := url.Parse(s.postgres.DSN())
+	if err != nil {
 		return nil, err
 	}
+	if s.Catalog, err = OpenGate(dsn.Host); err != nil {
+		return nil, err
+	}
+	s.bucketAt, s.catalogAt = s.Bucket.Address(), s.Catalog.Address()
 	s.env = append(os.Environ(), "MINIO_ROOT_USER="+s.Minio.AccessKey, "MINIO_ROOT_PASSWORD="+s.Minio.SecretKey, "PGPASSWORD="+s.postgres.Password())
 	return s, nil
 }
 
+// Direct has processes that start from now on go to the servers past the Gates.
+func (s *Site) Direct() { s.bucketAt, s.catalogAt = s.Bucket.upstream, s.Catalog.upstream }
+
 // Backend are the flags that say where bucket and catalog are. Passwords come by the
 // environment.
-func (s *Site) Backend() []string {
-	u := url.URL{Scheme: "postgres", User: url.User("strandline"), Host: s.Catalog.Address(), Path: "/postgres", RawQuery: "sslmode=disable"}
-	return []string{
-		"--store", "standard=minio://" + s.Bucket.Address() + "/" + bucketName + "/" + prefix + "?tls=false",
-		"--catalog", u.String(),
+func (s *Site) Backend() []string { return s.backendAt(s.bucketAt) }
+
+func (s *Site) backendAt(bucket string) []string {
+	u := url.URL{Scheme: "postgres", User: url.User("strandline"), Host: s.catalogAt, Path: "/postgres", RawQuery: "sslmode=disable"}
+	return []string{"--store", "standard=minio://" + bucket + "/" + BucketName + "/" + prefix + "?tls=false", "--catalog", u.String()}
+}
+
+// Command is the command with its arguments and environment, for one who starts it himself;
+// it finds the bucket at HOST:PORT, empty: where all do.
+func (s *Site) Command(ctx context.Context, bucket string, args ...string) *exec.Cmd {
+	if bucket == "" {
+		bucket = s.bucketAt
 	}
+	cmd := exec.CommandContext(ctx, s.Binary, append(args, s.backendAt(bucket)...)...)
+	cmd.Env, cmd.Dir = s.env, s.dir
+	return cmd
 }
 
 // Dir is a directory of the site's.
