@@ -88,8 +88,11 @@ func openShard(ctx context.Context, o Options, b absorb.Bucket, shard segment.Sh
 	var err error
 	if s.seen, err = s.look(ctx); err == nil {
 		var d decision
-		if d, err = s.fits(ctx, s.seen); err == nil && d.way == wayClosed {
+		switch d, err = s.fits(ctx, s.seen); {
+		case err == nil && d.way == wayClosed:
 			err = s.leaveClosed(ctx, s.seen)
+		case errors.Is(err, ErrHeld):
+			err = s.leaveHeld(ctx, s.seen, d, err)
 		}
 	}
 	if err != nil {

@@ -84,6 +84,47 @@ func TestK20(t *testing.T) {
 	}
 }
 
+// TestFencedMayBeSalvagedWhileHeld: a fenced writer that starts again while the new owner
+// lives is refused, and takes nothing from it; its rows are set aside all the same, and go
+// to that owner.
+func TestFencedMayBeSalvagedWhileHeld(t *testing.T) {
+	for _, step := range []Step{"", StepSetAside} {
+		t.Run(string(step), func(t *testing.T) {
+			w := newWorld(t, 1)
+			a := w.open("a")
+			w.mustAppend(a, "s", AckShared, "one")
+			b := w.open("b", steal)
+			w.mustAppend(a, "s", AckLocal, "two")
+			w.acked["s"] = []string{"one"}
+			if err := a.Close(t.Context()); !errors.Is(err, ErrUnpublished) {
+				t.Fatalf("close of the fenced one: %v", err)
+			}
+			if step != "" {
+				cut, _ := cutOnce(step, 1)
+				if _, err := w.tryOpen("a", func(o *Options) { o.Cut = cut }); !errors.Is(err, errPower) {
+					t.Fatal(err)
+				}
+			}
+			for range 2 { // the second time there is nothing left to set aside
+				if _, err := w.tryOpen("a"); !errors.Is(err, ErrHeld) {
+					t.Fatalf("the new owner lives, and yet: %v", err)
+				}
+				if left := w.quarantined("a"); len(left) != 1 || !left[0].Judged || left[0].Rows != 1 {
+					t.Fatalf("in quarantine: %+v", left)
+				}
+			}
+			if n := w.salvage(w.quarantined("a")[0], b); n != 1 {
+				t.Errorf("%d rows salvaged", n)
+			}
+			w.mustClose(b)
+			w.checkStored()
+			if row, got := w.chain(0), w.stored("s"); row.Term != 2 || fmt.Sprint(got) != "[one two]" {
+				t.Errorf("term %d, history %q", row.Term, got)
+			}
+		})
+	}
+}
+
 // TestK1 a stalled, fenced writer creates a key again that was removed: its publish
 // fails loudly and nothing is acknowledged.
 func TestK1(t *testing.T) {

@@ -142,3 +142,24 @@ func (s *shardLog) leaveClosed(ctx context.Context, row catalog.ChainRow) error 
 	}
 	return errors.Join(closed, s.judgeAside(ctx))
 }
+
+// leaveHeld is what a writer does with a chain that another owns and has begun: what lies
+// here never links again, so its rows are set aside now, to be salvaged to that owner.
+// They would have to wait for the owner's end, or to fence it, otherwise.
+func (s *shardLog) leaveHeld(ctx context.Context, row catalog.ChainRow, d decision, held error) error {
+	if d.way == waySetAside && row.Owner != s.owner {
+		to, err := s.moveAside(ctx)
+		if err != nil {
+			return errors.Join(held, err)
+		}
+		s.log.Warn("shard directory set aside", "chain", s.chain.String(), "writer", s.owner.String(), "to", to, "reason", s.whyLeftover(row))
+		if err := s.at(StepSetAside); err != nil {
+			return errors.Join(held, err)
+		}
+	}
+	// A crash before this leaves it unjudged: the next start comes by here again.
+	if err := s.judgeAside(ctx); err != nil {
+		return errors.Join(held, err)
+	}
+	return held
+}
