@@ -67,6 +67,7 @@ type DB struct {
 	goneFor     time.Duration
 	hook        *hook // nil, but in tests
 	readOnly    bool
+	serves      bool // Open is done
 
 	closing sync.RWMutex // held for reading by every verb
 	closed  bool
@@ -105,6 +106,7 @@ func Open(ctx context.Context, opt Options) (*DB, error) {
 	if _, err := d.Now(ctx); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	d.serves = true
 	return d, nil
 }
 
@@ -170,6 +172,10 @@ func prepareConn(ctx context.Context, c *pgx.Conn) error {
 	if commits != "on" && commits != "remote_apply" {
 		return fmt.Errorf("%w: PostgreSQL has synchronous_commit = %s, so a crash loses what it acknowledged; set it to on (ALTER SYSTEM, ALTER ROLE or ALTER DATABASE … SET synchronous_commit = on)",
 			catalog.ErrInvalid, commits)
+	}
+	// What a session sets for itself stands, whatever ALTER SYSTEM and a reload say later.
+	if _, err := c.Exec(ctx, "SET synchronous_commit = "+commits); err != nil {
+		return err
 	}
 	return steadyPlans(ctx, c)
 }

@@ -38,7 +38,8 @@
 // after a lost or demoted server for 10 seconds. Then it is ErrUnavailable. An answer to
 // COMMIT that did not come is ErrAmbiguous; so is one that came with a warning, by which
 // PostgreSQL says that it did not wait for its synchronous standby. Durability on return is
-// therefore that of synchronous_commit = on, which every new connection is asked for.
+// therefore that of synchronous_commit = on, which every new connection is asked for, and
+// keeps for itself, whatever the server's configuration says later.
 //
 // Times are the database's clock, read once a transaction behind its first locks.
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -111,8 +112,8 @@ func nextStep(kind, err error) string {
 		return "; stop all processes, keep a copy of the database, restore it or run rebuild"
 	case errors.Is(kind, catalog.ErrNoSpace):
 		return "; make room on the disk of PostgreSQL"
-	case code == codeReadOnly:
-		return "; no server of the DSN takes writes: promote one, or name the primary"
+	case code == codeReadOnly, readOnlyServer(err):
+		return "; no server of the DSN takes writes: promote one, or name the primary, and look for default_transaction_read_only"
 	case code == codeTooMany:
 		return "; raise max_connections, or lower the pools' size"
 	case code == codeLockTimeout, code == codeCanceled:
@@ -121,6 +122,13 @@ func nextStep(kind, err error) string {
 		return "; check that PostgreSQL runs and that the DSN names all its hosts"
 	}
 	return ""
+}
+
+// readOnlyServer: the driver asked a server that answered, and takes no writes. It has no
+// kind for that.
+func readOnlyServer(err error) bool {
+	var connect *pgconn.ConnectError
+	return errors.As(err, &connect) && strings.Contains(err.Error(), "ValidateConnect failed: read only connection")
 }
 
 func ctxErr(err error) bool {

@@ -79,6 +79,69 @@ func TestNotDurable(t *testing.T) {
 	openWith(t, Options{DSN: dsn + "&synchronous_commit=remote_apply"})
 }
 
+// TestDurabilityIsKept: a server that is told to acknowledge what a crash loses does not do
+// so on connections that stand, and new ones are refused until it is told otherwise.
+func TestDurabilityIsKept(t *testing.T) {
+	s := pgserver.Start(t, pgserver.Options{})
+	dsn := s.NewDatabase(t)
+	d := openWith(t, Options{DSN: dsn, MaxConns: 1})
+	commits := func() (mode string) {
+		t.Helper()
+		c, err := d.pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Release()
+		if err := c.QueryRow(t.Context(), "SHOW synchronous_commit").Scan(&mode); err != nil {
+			t.Fatal(err)
+		}
+		return mode
+	}
+	reload := func(statement, want string) {
+		t.Helper()
+		run(t, dsn, statement)
+		run(t, dsn, "SELECT pg_reload_conf()")
+		for shown := ""; shown != want; { // the postmaster has to hear of it first
+			c, err := pgx.Connect(t.Context(), dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = c.QueryRow(t.Context(), "SHOW synchronous_commit").Scan(&shown)
+			if err := errors.Join(err, c.Close(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	reload("ALTER SYSTEM SET synchronous_commit = off", "off")
+	// A backend looks at its signals between two commands.
+	for range 3 {
+		if got := commits(); got != "on" {
+			t.Errorf("a connection that stands has synchronous_commit = %s", got)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	d.pool.Reset()
+	if _, err := d.Now(t.Context()); !errors.Is(err, catalog.ErrUnavailable) || errors.Is(err, catalog.ErrInvalid) || !strings.Contains(err.Error(), "ALTER SYSTEM") {
+		t.Errorf("a new connection: %v", err)
+	}
+	reload("ALTER SYSTEM RESET synchronous_commit", "on")
+	if _, err := d.Now(t.Context()); err != nil {
+		t.Errorf("it is on again: %v", err)
+	}
+}
+
+// TestTakesNoWrites: a server that answers and takes no writes is not said to be away.
+func TestTakesNoWrites(t *testing.T) {
+	dsn := pgserver.NewDatabase(t)
+	d := openWith(t, Options{DSN: dsn})
+	d.goneFor = 100 * time.Millisecond
+	run(t, dsn, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$")
+	d.pool.Reset()
+	if _, err := d.Now(t.Context()); !errors.Is(err, catalog.ErrUnavailable) || !strings.Contains(err.Error(), "takes writes") {
+		t.Error(err)
+	}
+}
+
 // TestNewerSchema: what a newer build wrote is refused, and left alone.
 func TestNewerSchema(t *testing.T) {
 	dsn := pgserver.NewDatabase(t)

@@ -177,6 +177,10 @@ func (d *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	waiting, cancel := context.WithTimeout(ctx, d.acquireWait)
 	defer cancel()
 	c, err := d.pool.Acquire(waiting)
+	if err != nil && d.serves && errors.Is(err, catalog.ErrInvalid) {
+		// Somebody changed the server since Open, and may change it back: wait, and do not halt.
+		return nil, fmt.Errorf("%w: %v", catalog.ErrUnavailable, err)
+	}
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
 		if d.pool.Stat().AcquiredConns() < d.pool.Config().MaxConns {
 			return nil, fmt.Errorf("%w: no server of the DSN answered for %v; check that PostgreSQL runs and can be reached: %w", catalog.ErrUnavailable, d.acquireWait, err)
