@@ -31,6 +31,12 @@ const (
 	codeCrash        = "57P02"
 	codeCannotAccept = "57P03"
 	codeDropped      = "57P04"
+
+	// The session waited for its client for too long, in a transaction, with one, or without
+	// one. What was sent behind that was not looked at.
+	codeIdleInTx    = "25P03"
+	codeTxTimeout   = "25P04"
+	codeIdleSession = "57P05"
 )
 
 func codeOf(err error) string {
@@ -58,7 +64,7 @@ func gone(err error) bool {
 	}
 	code := codeOf(err)
 	switch code {
-	case codeReadOnly, codeTooMany, codeAdminEnd, codeCrash, codeCannotAccept:
+	case codeReadOnly, codeTooMany, codeAdminEnd, codeCrash, codeCannotAccept, codeIdleInTx, codeTxTimeout, codeIdleSession:
 		return true
 	case "":
 		return brokenWire(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/catalogtest"
 	"github.com/strandline/strandline/catalog/memory"
+	"github.com/strandline/strandline/segment"
 )
 
 // faulted are the verbs that faults are tried on: the first of these races' two.
@@ -154,6 +155,31 @@ func TestTerminated(t *testing.T) {
 		a.fits(x, fmt.Sprint("terminated before statement ", i), say(v, err), dump(a.t.Context(), a.t, a.second))
 		return hit
 	})
+}
+
+// TestStalled: a process that is stopped within a transaction, or between two, for longer
+// than the server waits finds its session ended, runs the verb again, and does so once.
+func TestStalled(t *testing.T) {
+	d := openWith(t, Options{MaxConns: 1})
+	prepareChain(t, d)
+	for i, within := range []string{"idle_session_timeout", "idle_in_transaction_session_timeout", "idle_in_transaction_session_timeout", "idle_in_transaction_session_timeout"} {
+		trips, hits := 0, 0
+		d.hook = &hook{after: func(_ *tx, err error) error { return err }, before: func(x *tx) error {
+			if trips++; trips != i+1 {
+				return nil
+			}
+			hits++
+			if _, err := x.c.Exec(context.Background(), "SET "+within+" = 10"); err != nil {
+				return err
+			}
+			time.Sleep(300 * time.Millisecond)
+			return nil
+		}}
+		got, err := d.AbsorbSlot(t.Context(), slotOf(testChain, uint64(i+1), 3))
+		if err != nil || hits != 1 || got.Already || got.Chain.AbsorbedEnd != segment.ID(i+2) {
+			t.Errorf("stalled before round trip %d: %+v, %v; stalled %d times", i+1, got, err, hits)
+		}
+	}
 }
 
 // TestCancelled: a verb whose context ends at any statement leaves nothing, and its

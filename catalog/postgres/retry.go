@@ -153,7 +153,11 @@ func (d *DB) end(ctx context.Context, t *tx, c *pgxpool.Conn) error {
 func certain(err error) bool {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
-		return e.Code == codeReadOnly || e.Code == codeCanceled || !gone(err) && e.Code[:2] != "57" && e.Code[:2] != "58"
+		switch e.Code {
+		case codeReadOnly, codeCanceled, codeIdleInTx, codeTxTimeout, codeIdleSession:
+			return true
+		}
+		return !gone(err) && e.Code[:2] != "57" && e.Code[:2] != "58"
 	}
 	return pgconn.SafeToRetry(err) || errors.Is(err, errMoved) || isTyped(err)
 }
