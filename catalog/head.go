@@ -32,6 +32,6 @@ func CheckHead(head segment.Head, row ChainRow) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: chain %s: row has %s; stop writers and auditors, then bring the newest copy of the catalog back, or run `strandline rebuild`",
+	return fmt.Errorf("%w: chain %s: row has %s; stop writers and auditors, then bring the newest copy of the catalog back (a rebuild from the bucket comes with a later release)",
 		ErrRolledBack, row.Chain, behind)
 }

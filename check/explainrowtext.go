@@ -112,7 +112,7 @@ func (f *RowFacts) unservedIs(e *Explanation) {
 		return
 	}
 	e.is(IsMissing, "no ref serves it, and the stream's refs do not link over it")
-	e.next("run strandline fsck for the rows concerned; bring the newest copy of the catalog back, or run strandline rebuild")
+	e.next("run strandline fsck for the rows concerned; bring the newest copy of the catalog back (a rebuild from the bucket comes with a later release)")
 }
 
 // servedIs: a ref covers the position.

@@ -191,7 +191,7 @@ func closedEpochs(tops []catalog.Topology, rows []catalog.ChainRow) error {
 	}
 	for i := range rows {
 		if closed[rows[i].Epoch] && !rows[i].Closed {
-			return fmt.Errorf("%w: epoch %d is closed, its chain %s is not: bring the newest copy of the catalog back, or run `strandline rebuild`",
+			return fmt.Errorf("%w: epoch %d is closed, its chain %s is not: bring the newest copy of the catalog back (a rebuild from the bucket comes with a later release)",
 				catalog.ErrCorrupt, rows[i].Epoch, rows[i].Chain)
 		}
 	}

@@ -169,7 +169,7 @@ func (s *shardLog) look(ctx context.Context) (catalog.ChainRow, error) {
 }
 
 const rolledBackNext = "no rows are taken, since positions already used would be used again: " +
-	"bring the catalog back to its newest state, or rebuild it from the bucket (`strandline rebuild`)"
+	"bring the catalog back to its newest state (a rebuild from the bucket comes with a later release)"
 
 // linksTo says whether local segments continue the chain at absorbed_end, and which
 // of them is the last absorbed one (0: none of them is).

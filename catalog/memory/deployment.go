@@ -25,7 +25,7 @@ func (c *Catalog) Settings(ctx context.Context) (out catalog.Settings, err error
 	err = c.read(ctx, "Settings", func(t *tx) error {
 		out = t.stands()
 		if out.Deployment == (segment.UUID{}) {
-			return fmt.Errorf("%w: this catalog was never initialised; run `strandline init`", catalog.ErrNotFound)
+			return fmt.Errorf("%w: this catalog was never initialised; start a writer or `strandline up`, which founds a deployment in it", catalog.ErrNotFound)
 		}
 		return nil
 	})

@@ -35,8 +35,12 @@ func (d *DB) LeaseDuty(ctx context.Context, h catalog.Holder, lease time.Duratio
 		}
 		var owner string
 		var end int64
-		if _, err := t.one("SELECT owner, lease_end FROM lease WHERE duty = $1 AND id = $2", []any{string(h.Duty), plain(h.ID)}, &owner, &end); err != nil {
+		found, err := t.one("SELECT owner, lease_end FROM lease WHERE duty = $1 AND id = $2", []any{string(h.Duty), plain(h.ID)}, &owner, &end)
+		if err != nil {
 			return err
+		}
+		if !found {
+			return fmt.Errorf("%w: the lease of %s went away", errMoved, catalog.Serves(h))
 		}
 		return catalog.Conflict("LeaseDuty", "lease of "+catalog.Serves(h), "free, or over", fmt.Sprintf("%s until %s", owner, at(end).Format(time.RFC3339)))
 	})
@@ -48,4 +52,11 @@ func (d *DB) ReleaseDuty(ctx context.Context, h catalog.Holder) error {
 		t.exec("DELETE FROM lease WHERE duty = $1 AND id = $2 AND owner = $3", string(h.Duty), plain(h.ID), plain(h.Owner))
 		return nil
 	})
+}
+
+// dropLeases queues the end of the duties' leases that are over. One whose holder is
+// taking it again right now is passed over: that holder has its row locked, and waiting
+// for rows in two orders is how transactions end each other.
+func (t *tx) dropLeases() {
+	t.exec("DELETE FROM lease WHERE (duty, id) IN (SELECT duty, id FROM lease WHERE lease_end <= $1 FOR UPDATE SKIP LOCKED)", nanos(t.now))
 }

@@ -76,7 +76,7 @@ func (d *DB) Settings(ctx context.Context) (out catalog.Settings, err error) {
 		s, err := t.settings("")
 		out = *s
 		if err == nil && s.Deployment == (segment.UUID{}) {
-			err = fmt.Errorf("%w: this catalog was never initialised; run `strandline init`", catalog.ErrNotFound)
+			err = fmt.Errorf("%w: this catalog was never initialised; start a writer or `strandline up`, which founds a deployment in it", catalog.ErrNotFound)
 		}
 		return err
 	})
@@ -172,7 +172,8 @@ func (d *DB) setMargin(ctx context.Context, m margin, v time.Duration) (out cata
 	return out, nil
 }
 
-// RegisterAuditor renews one lease, forgets those that ran out, and counts.
+// RegisterAuditor renews one lease, forgets those that ran out, of duties too (a holder
+// that was killed gives none back), and counts.
 func (d *DB) RegisterAuditor(ctx context.Context, id string, lease time.Duration) (live int, err error) {
 	if id == "" || lease <= 0 {
 		return 0, catalog.Invalid("RegisterAuditor", "id %q, lease %v", id, lease)
@@ -183,6 +184,7 @@ func (d *DB) RegisterAuditor(ctx context.Context, id string, lease time.Duration
 		}
 		t.exec("INSERT INTO auditor VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET lease_end = excluded.lease_end", plain(id), nanos(t.now.Add(lease)))
 		t.exec("DELETE FROM auditor WHERE lease_end <= $1", nanos(t.now))
+		t.dropLeases()
 		_, err := t.one("SELECT count(*) FROM auditor", nil, &live)
 		return err
 	})

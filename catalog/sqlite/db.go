@@ -100,7 +100,7 @@ func (d *DB) checkPath() error {
 	}
 	d.opt.Path = abs
 	if _, err := os.Stat(abs); errors.Is(err, os.ErrNotExist) && !d.opt.Create {
-		return fmt.Errorf("%w: catalog %s; check the path, or run `strandline init` to create it", catalog.ErrNotFound, abs)
+		return fmt.Errorf("%w: catalog %s; check the path, or start a writer or `strandline up`, which makes it", catalog.ErrNotFound, abs)
 	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%w: catalog %s: %w", catalog.ErrUnavailable, abs, err)
 	}

@@ -59,7 +59,7 @@ func (t *tx) settings() (catalog.Settings, error) {
 func (t *tx) initialised() (catalog.Settings, error) {
 	s, err := t.settings()
 	if err == nil && s.Deployment == (segment.UUID{}) {
-		err = fmt.Errorf("%w: this catalog was never initialised; run `strandline init`", catalog.ErrNotFound)
+		err = fmt.Errorf("%w: this catalog was never initialised; start a writer or `strandline up`, which founds a deployment in it", catalog.ErrNotFound)
 	}
 	return s, err
 }

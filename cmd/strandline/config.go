@@ -21,7 +21,7 @@ func services() []string { return []string{"up", "writer", "auditor", "reader", 
 func (a *app) configCommand() *cobra.Command {
 	var only bool
 	cmd := &cobra.Command{
-		Use:   configName + " [COMMAND [-- FLAG…]]",
+		Use:   "config [COMMAND [-- FLAG…]]",
 		Short: "Print what is in force and from where: flag, environment, file or default",
 		Long: "Prints every knob of up, writer, auditor, reader and cache, or those of one COMMAND, with value, source, unit, range, and whether\n" +
 			"it is tunable, or an invariant of the deployment. Flags after -- are taken as COMMAND's own. Secrets are shown as \"set\".\n" +

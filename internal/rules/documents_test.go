@@ -114,6 +114,34 @@ func TestREADMECommands(t *testing.T) {
 	}
 }
 
+// TestTextsNameCommands: a command that an error, a help text or a comment tells people to
+// run is one that there is, and so is one that a page tells of.
+func TestTextsNameCommands(t *testing.T) {
+	known := subcommands(t)
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range files {
+		files[i] = strings.TrimPrefix(files[i], root+"/")
+	}
+	named := 0
+	for _, file := range append(files, goFiles(t)...) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, m := range regexp.MustCompile("(?:`|run |start one with )strandline ([a-z]+)").FindAllStringSubmatch(string(read(t, file)), -1) {
+			named++
+			if !slices.Contains(known, m[1]) {
+				t.Errorf("%s names strandline %s, which is no subcommand", file, m[1])
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("only %d commands found in texts", named)
+	}
+}
+
 // TestArchitectureNamesFiles: a file that docs/architecture.md names exists.
 func TestArchitectureNamesFiles(t *testing.T) {
 	text := string(read(t, "docs/architecture.md"))
@@ -183,7 +211,7 @@ func TestCIRunsTheREADMEsTests(t *testing.T) {
 func subcommands(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	for _, m := range regexp.MustCompile(`(?m)^\s+Use:\s+"([a-z]+)`).FindAllStringSubmatch(commandSource(t), -1) {
+	for _, m := range regexp.MustCompile(`\bUse:\s+"([a-z]+)`).FindAllStringSubmatch(commandSource(t), -1) {
 		names = append(names, m[1])
 	}
 	if len(names) < 8 {
