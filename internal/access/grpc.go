@@ -10,7 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// UnaryInterceptor lets calls through whose token has the scope.
+// UnaryInterceptor lets calls through whose token has the scope. There is none for streams:
+// no service here has one that needs a token.
 func (t *Tokens) UnaryInterceptor(scope string) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		ctx, err := t.allow(ctx, scope, info.FullMethod)
@@ -20,39 +21,6 @@ func (t *Tokens) UnaryInterceptor(scope string) grpc.UnaryServerInterceptor {
 		return next(ctx, req)
 	}
 }
-
-// StreamInterceptor does so for streams. A stream that goes on after its token was revoked
-// ends with its context.
-func (t *Tokens) StreamInterceptor(scope string) grpc.StreamServerInterceptor {
-	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-		ctx, err := t.allow(stream.Context(), scope, info.FullMethod)
-		if err != nil {
-			return err
-		}
-		// allow granted it a moment ago by this header.
-		token, _ := bearer(metadata.ValueFromIncomingContext(ctx, "authorization"))
-		h, err := HashOf(token)
-		if err != nil {
-			return status.Error(codes.Unauthenticated, "send the metadata authorization: Bearer TOKEN")
-		}
-		ctx, cancel := context.WithCancelCause(ctx)
-		s := &session{hash: h, scope: scope, end: func() { cancel(ErrRevoked) }}
-		t.begin(s)
-		defer func() {
-			t.finish(s)
-			cancel(nil)
-		}()
-		return next(srv, &streamIn{stream, ctx})
-	}
-}
-
-// streamIn is a stream whose context is ours.
-type streamIn struct {
-	grpc.ServerStream
-	ctx context.Context //nolint:containedctx // the interface of a stream is a context's holder
-}
-
-func (s *streamIn) Context() context.Context { return s.ctx }
 
 // allow decides on a call's metadata.
 func (t *Tokens) allow(ctx context.Context, scope, method string) (context.Context, error) {

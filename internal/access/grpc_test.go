@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -15,10 +14,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// health is a service with a unary call and a stream that does not end by itself.
+// health is a service with a unary call.
 type health struct {
 	grpc_health_v1.UnimplementedHealthServer
-	ended chan error
 }
 
 func (h *health) Check(ctx context.Context, _ *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
@@ -28,22 +26,12 @@ func (h *health) Check(ctx context.Context, _ *grpc_health_v1.HealthCheckRequest
 	return &grpc_health_v1.HealthCheckResponse{}, nil
 }
 
-func (h *health) Watch(_ *grpc_health_v1.HealthCheckRequest, s grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
-	if err := s.Send(&grpc_health_v1.HealthCheckResponse{}); err != nil {
-		return err
-	}
-	<-s.Context().Done()
-	h.ended <- context.Cause(s.Context())
-	return status.Error(codes.Unauthenticated, "over")
-}
-
 func TestGRPC(t *testing.T) {
 	token, one := entryOf(t, "one", "append")
 	reader, two := entryOf(t, "two", "read")
 	r := open(t, one.Line(), two.Line())
-	h := &health{ended: make(chan error, 1)}
-	server := grpc.NewServer(grpc.UnaryInterceptor(r.UnaryInterceptor(Append)), grpc.StreamInterceptor(r.StreamInterceptor(Append)))
-	grpc_health_v1.RegisterHealthServer(server, h)
+	server := grpc.NewServer(grpc.UnaryInterceptor(r.UnaryInterceptor(Append)))
+	grpc_health_v1.RegisterHealthServer(server, &health{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,17 +68,6 @@ func TestGRPC(t *testing.T) {
 		if status.Code(err) != c.want {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
-		stream, err := client.Watch(c.ctx, &grpc_health_v1.HealthCheckRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := stream.Recv(); status.Code(err) != c.want {
-			t.Errorf("stream, %s: %v, want %v", name, err, c.want)
-		}
-	}
-	r.write(t, two.Line())
-	if cause := <-h.ended; !errors.Is(cause, ErrRevoked) {
-		t.Errorf("the stream ended with %v", cause)
 	}
 	if log := r.log.String(); strings.Contains(log, token) || strings.Contains(log, reader) || !strings.Contains(log, "/grpc.health.v1.Health/Check") {
 		t.Errorf("the log:\n%s", log)
