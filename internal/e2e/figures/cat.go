@@ -25,13 +25,21 @@ import (
 )
 
 const (
-	bigStream = "big"
 	fillBytes = 4 << 20 // of one append
 	lookEvery = 2 * time.Millisecond
 )
 
-// fill appends the stream that is read.
-func fill(ctx context.Context, url string, o *options, r *report) error {
+// kind is one of the streams that are read. Rows that do not compress are stored as they
+// are, and reading them is the bytes' way; of printable ones the most is decompressing.
+type kind struct {
+	stream, rows string
+	random       bool
+}
+
+var kinds = []kind{{"random", "rows that do not compress", true}, {"printable", "printable rows", false}}
+
+// fill appends the stream.
+func (q kind) fill(ctx context.Context, url string, o *options, r *report) error {
 	c, done, err := to(url, 1)
 	if err != nil {
 		return err
@@ -41,26 +49,26 @@ func fill(ctx context.Context, url string, o *options, r *report) error {
 	n := 0
 	for total := 0; total < o.streamMiB<<20; {
 		batch := rows(rng, fillBytes/o.rowBytes, o.rowBytes)
-		if o.random {
+		if q.random {
 			for i := range batch {
 				for k := range batch[i].Payload {
 					batch[i].Payload[k] = byte(rng.Uint32())
 				}
 			}
 		}
-		if _, err := c.Append(ctx, bigStream, batch, client.AppendOptions{}); err != nil {
+		if _, err := c.Append(ctx, q.stream, batch, client.AppendOptions{}); err != nil {
 			return err
 		}
 		n += len(batch)
 		total += len(batch) * o.rowBytes
 	}
-	r.note("The stream: %d rows of %d B, %d MiB.", n, o.rowBytes, n*o.rowBytes>>20)
+	r.note("Stream %s: %d rows of %d B, %d MiB.", q.stream, n, o.rowBytes, n*o.rowBytes>>20)
 	return c.Flush(ctx)
 }
 
 // coldReads reads the settled stream by `cat` and by the bare client, in turns.
-func coldReads(ctx context.Context, site *e2e.Site, o *options, r *report) error {
-	spans, err := rangesOf(ctx, site)
+func (q kind) coldReads(ctx context.Context, site *e2e.Site, o *options, r *report) error {
+	spans, err := rangesOf(ctx, site, q.stream)
 	if err != nil {
 		return err
 	}
@@ -76,43 +84,44 @@ func coldReads(ctx context.Context, site *e2e.Site, o *options, r *report) error
 		return err
 	}
 	defer b.Close()
-	var cats, bares, ratios, starts []float64
+	var cats, bares, ratios, starts, cpus []float64
 	peak := int64(0)
 	for range o.rounds {
 		bare, err := readBare(ctx, b, spans, window)
 		if err != nil {
 			return err
 		}
-		took, hwm, err := runCat(ctx, site, "cat", bigStream)
+		all, err := runCat(ctx, site, "cat", q.stream)
 		if err != nil {
 			return err
 		}
-		start, _, err := runCat(ctx, site, "cat", bigStream, "--to", "1")
+		one, err := runCat(ctx, site, "cat", q.stream, "--to", "1")
 		if err != nil {
 			return err
 		}
-		peak = max(peak, hwm)
-		cats, bares, ratios, starts = append(cats, took), append(bares, bare), append(ratios, bare/took), append(starts, start)
+		peak = max(peak, all.peak)
+		cats, bares, ratios = append(cats, all.wall), append(bares, bare), append(ratios, bare/all.wall)
+		starts, cpus = append(starts, one.wall), append(cpus, all.cpu)
 	}
-	r.least("cold cat of a settled stream beside the bare client, same ranges", "ratio", leastCatRatio, median(ratios))
-	r.most("its peak memory (VmHWM)", "MiB", mostCatMiB, float64(peak)/(1<<20))
-	r.note("Cold reads: %d ranges, %.0f MiB stored, %d in flight; medians of %d: cat %.2f s, its process's start among them (a cat of nothing takes %.2f s), bare client %.2f s (%.0f MiB/s).",
-		len(spans), float64(total)/(1<<20), window, o.rounds, median(cats), median(starts), median(bares), float64(total)/(1<<20)/median(bares))
+	r.least("cold cat of a settled stream beside the bare client, same ranges, "+q.rows, "ratio", leastCatRatio, median(ratios))
+	r.most("its peak memory (VmHWM), "+q.rows, "MiB", mostCatMiB, float64(peak)/(1<<20))
+	r.note("Cold reads of %s: %d ranges, %.0f MiB stored, %d in flight; medians of %d: cat %.2f s, of which its process's start %.2f s (a cat of one row), %.2f CPU seconds of its own; bare client %.2f s (%.0f MiB/s).",
+		q.stream, len(spans), float64(total)/(1<<20), window, o.rounds, median(cats), median(starts), median(cpus), median(bares), float64(total)/(1<<20)/median(bares))
 	return nil
 }
 
 // rangesOf are what a `cat` of the stream reads, in its order.
-func rangesOf(ctx context.Context, site *e2e.Site) ([]span, error) {
+func rangesOf(ctx context.Context, site *e2e.Site, stream string) ([]span, error) {
 	rec, err := record(site.Minio.URL)
 	if err != nil {
 		return nil, err
 	}
-	out, err := site.Command(ctx, rec.at, "cat", bigStream, "--to", "1").CombinedOutput()
+	out, err := site.Command(ctx, rec.at, "cat", stream, "--to", "1").CombinedOutput()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cat: %w: %.500s", err, out), rec.close())
 	}
 	rec.spans = nil // what every start reads is not the stream's
-	cmd := site.Command(ctx, rec.at, "cat", bigStream)
+	cmd := site.Command(ctx, rec.at, "cat", stream)
 	err = errors.Join(cmd.Run(), rec.close())
 	if err != nil {
 		return nil, err
@@ -160,14 +169,20 @@ func readSpan(ctx context.Context, b *miniostore.Bare, s span, into []byte) erro
 	return errors.Join(err, body.Close())
 }
 
+// used is what one process took.
+type used struct {
+	wall, cpu float64 // seconds
+	peak      int64   // resident
+}
+
 // runCat runs a command whose output goes nowhere, and watches its memory.
-func runCat(ctx context.Context, site *e2e.Site, args ...string) (seconds float64, peak int64, err error) {
+func runCat(ctx context.Context, site *e2e.Site, args ...string) (u used, err error) {
 	cmd := site.Command(ctx, "", args...)
 	var said strings.Builder
 	cmd.Stderr = &said
 	begun := time.Now()
 	if err := cmd.Start(); err != nil {
-		return 0, 0, err
+		return u, err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -177,11 +192,13 @@ func runCat(ctx context.Context, site *e2e.Site, args ...string) (seconds float6
 		select {
 		case err := <-ended:
 			if err != nil {
-				err = fmt.Errorf("%v: %w: %.500s", args, err, said.String())
+				return u, fmt.Errorf("%v: %w: %.500s", args, err, said.String())
 			}
-			return time.Since(begun).Seconds(), peak, err
+			u.wall = time.Since(begun).Seconds()
+			u.cpu = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+			return u, nil
 		case <-tick.C:
-			peak = max(peak, highWater(cmd.Process.Pid))
+			u.peak = max(u.peak, highWater(cmd.Process.Pid))
 		}
 	}
 }

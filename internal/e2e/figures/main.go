@@ -69,7 +69,6 @@ type options struct {
 	batch      int
 	streamMiB  int
 	rowBytes   int
-	random     bool
 	rounds     int
 }
 
@@ -81,10 +80,9 @@ func flags() *options {
 	flag.DurationVar(&o.appends, "append-time", 10*time.Second, "how long rows are appended at full speed")
 	flag.DurationVar(&o.shared, "shared-time", 15*time.Second, "how long 1,000 rows a second are appended")
 	flag.IntVar(&o.batch, "shared-batch", 10, "rows of each shared append")
-	flag.IntVar(&o.streamMiB, "stream-mib", 256, "size of the stream that is read")
+	flag.IntVar(&o.streamMiB, "stream-mib", 256, "size of each of the two streams that are read")
 	flag.IntVar(&o.rowBytes, "row-bytes", 1024, "size of its rows")
-	flag.BoolVar(&o.random, "random", false, "rows that do not compress; else printable ones, three quarters of their size")
-	flag.IntVar(&o.rounds, "rounds", 5, "reads of the stream, by cat and by the bare client in turns")
+	flag.IntVar(&o.rounds, "rounds", 5, "reads of each stream, by cat and by the bare client in turns")
 	flag.Parse()
 	return o
 }
@@ -132,7 +130,7 @@ func measure(ctx context.Context, site *e2e.Site, o *options, r *report) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Kill()) }() // it has ended by then, or something is wrong
-	a, err := site.Start(ctx, "auditor", "auditor", "--http", "127.0.0.1:0", "--auditor-read-grace", "2s", "--settle-age", "5s", "--settle-bytes", "1GiB")
+	a, err := site.Start(ctx, "auditor", "auditor", "--http", "127.0.0.1:0", "--auditor-read-grace", "2s")
 	if err != nil {
 		return err
 	}
@@ -143,8 +141,10 @@ func measure(ctx context.Context, site *e2e.Site, o *options, r *report) (err er
 	if err := sharedAppends(ctx, w.URL(), o, r); err != nil {
 		return err
 	}
-	if err := fill(ctx, w.URL(), o, r); err != nil {
-		return err
+	for _, k := range kinds {
+		if err := k.fill(ctx, w.URL(), o, r); err != nil {
+			return err
+		}
 	}
 	if err := errors.Join(w.Stop(), a.Stop()); err != nil {
 		return err
@@ -152,7 +152,12 @@ func measure(ctx context.Context, site *e2e.Site, o *options, r *report) (err er
 	if _, err := site.Run(ctx, "auditor", "--once", "--settle-age", "0s", "--linger", "5s"); err != nil {
 		return err
 	}
-	return coldReads(ctx, site, o, r)
+	for _, k := range kinds {
+		if err := k.coldReads(ctx, site, o, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *report) print() error {
