@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/objstore"
@@ -40,6 +41,29 @@ func (a *Auditor) alarm(ctx context.Context, d catalog.Duty, met error) {
 	}
 	a.Logger.Error("an object is lost", "key", key, "duty", string(d), "detail", detail)
 	a.ledger.count(string(d), OutcomeLost, 1)
+}
+
+// tellRolledBack tells of a catalog that was rolled back, once until it is whole again. It is
+// told in that very catalog: the newer copy that takes its place has no need of it.
+func (a *Auditor) tellRolledBack(ctx context.Context, met error) {
+	if !errors.Is(met, catalog.ErrRolledBack) {
+		if met == nil {
+			a.quiet(HoldRolledBack) // no key of an object
+		}
+		return
+	}
+	if a.alarmed(HoldRolledBack) {
+		return
+	}
+	first, more, _ := strings.Cut(met.Error(), "\n") // a line a chain
+	if more != "" {
+		first += fmt.Sprintf(" (and %d more)", strings.Count(more, "\n")+1)
+	}
+	a.Logger.Error("deletes stop: the catalog was rolled back", "error", first)
+	if err := a.Catalog.Audit(ctx, "rolled-back", "auditor", "no delete until it is mended: "+first); err != nil {
+		a.Logger.Warn("that the catalog was rolled back could not be recorded", "error", err)
+		a.quiet(HoldRolledBack)
+	}
 }
 
 // alarms is alarm for the members that a batch left out.

@@ -265,15 +265,19 @@ func TestRolledBackCatalogStopsTheReap(t *testing.T) {
 	x.Must(err)
 	info, err = x.Store.PutIfMatch(t.Context(), headKey, ahead, info.ETag)
 	x.Must(err)
+	a := x.Auditor("a", auditor.Config{})
 	for range 4 {
 		x.Clock.Advance(audittest.ReadGrace)
-		sum, err := x.Auditor("a", auditor.Config{}).Once(x.Ctx(), auditor.OnceOptions{})
+		sum, err := a.Once(x.Ctx(), auditor.OnceOptions{})
 		if !errors.Is(err, catalog.ErrRolledBack) || sum.Duties[string(catalog.DutyReapCheck)].Kept["rolled back"] == 0 || !slices.Contains(sum.Holds, auditor.HoldRolledBack) {
 			t.Fatalf("%v, %+v", err, sum.Duties[string(catalog.DutyReapCheck)])
 		}
 	}
 	if len(x.Settled()) != 1 {
 		t.Fatal("deleted on a catalog that was rolled back")
+	}
+	if told := x.Audited("rolled-back"); len(told) != 1 || !strings.Contains(told[0].Detail, "no delete") || !strings.Contains(told[0].Detail, x.Chain.String()) {
+		t.Errorf("told %d times: %+v", len(told), told)
 	}
 	_, err = x.Store.PutIfMatch(t.Context(), headKey, body, info.ETag) // the newer catalog is back
 	x.Must(err)

@@ -108,6 +108,7 @@ func (a *Auditor) headsRead(ctx context.Context) error {
 	if ctx.Err() == nil {
 		a.ledger.holdFor(HoldRolledBack, errors.Is(err, catalog.ErrRolledBack), a.Clock())
 		a.ledger.holdFor(HoldUnread, err != nil && !errors.Is(err, catalog.ErrRolledBack), a.Clock())
+		a.tellRolledBack(ctx, err)
 	}
 	return err
 }

@@ -18,7 +18,9 @@ type alarmOut struct {
 }
 
 // alarming are the kinds of audit rows that are no news of usual work.
-func alarming() []string { return []string{"clock", "bucket", "lost", "damage", "corruption"} }
+func alarming() []string {
+	return []string{"clock", "bucket", "rolled-back", "lost", "damage", "corruption"}
+}
 
 const (
 	alarmsShown = 10
