@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,8 +150,15 @@ func attemptError(ctx context.Context, err error) error {
 	if errors.As(err, &held) {
 		return held.err
 	}
+	return &lostError{sent: !before(err), err: err}
+}
+
+// before says that err came before a byte of the request went out: there is no connection,
+// or its handshake failed on this side.
+func before(err error) bool {
 	var op *net.OpError
-	return &lostError{sent: !errors.As(err, &op) || op.Op != "dial", err: err}
+	var cert *tls.CertificateVerificationError
+	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &cert) || errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // segmentOf keeps a name within one path segment, dots included.

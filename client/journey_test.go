@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -258,6 +261,23 @@ func TestNotSent(t *testing.T) {
 	}
 	if _, err := c.Append(t.Context(), "s", rowsOf("x"), AppendOptions{}); !errors.Is(err, why) || errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnreachable) {
 		t.Error(err)
+	}
+}
+
+// TestHandshake: what a server is not trusted with was not carried out.
+func TestHandshake(t *testing.T) {
+	over, plain := httptest.NewTLSServer(http.NotFoundHandler()), httptest.NewServer(http.NotFoundHandler())
+	defer over.Close()
+	defer plain.Close()
+	over.Config.ErrorLog = log.New(io.Discard, "", 0)
+	for _, url := range []string{over.URL, "https" + strings.TrimPrefix(plain.URL, "http")} {
+		c, err := New(Config{URL: url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Append(t.Context(), "s", rowsOf("x"), AppendOptions{AtMostOnce: true}); !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrUnknown) {
+			t.Errorf("%s: %v", url, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -109,9 +110,14 @@ func exitOfClient(err error) (int, bool) {
 
 // asked adds what to do to a client's error.
 func asked(err error) error {
+	var cert *tls.CertificateVerificationError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &cert):
+		return fmt.Errorf("%w; give the authority that signed it by --ca, and the host by a name that it holds", err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("%w; it speaks without TLS: give its URL with http://", err)
 	case errors.Is(err, client.ErrUnknown):
 		return fmt.Errorf("%w; look with cat before you say it again", err)
 	case errors.Is(err, client.ErrUnreachable):

@@ -194,6 +194,9 @@ func forwarded(err error) error {
 	case "too-large", "invalid-name":
 		return fmt.Errorf("%w: %w", otlp.ErrNever, err)
 	}
+	if p.Code == "unauthenticated" || p.Code == "forbidden" {
+		err = fmt.Errorf("%w; give this writer a token with scope append by --token-from", err)
+	}
 	slow := p.Code == "backpressure" || p.Code == "busy"
 	return &otlp.LaterError{After: p.RetryAfter, Slow: slow, Err: fmt.Errorf("forwarded: %w", err)}
 }
