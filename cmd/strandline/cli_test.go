@@ -130,7 +130,10 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		text string
 	}{
-		"unknown command":    {[]string{"upp"}, "upp"},
+		"unknown command":    {[]string{"upp"}, `"upp"`},
+		"mistyped command":   {[]string{"statsu"}, "did you mean status?"},
+		"mistyped verb":      {[]string{"topology", "shwo"}, "did you mean show?"},
+		"far from any":       {[]string{"dance"}, `for "strandline"; see`},
 		"unknown flag":       {[]string{"up", "--shard", "4"}, "--shard"},
 		"bad size":           {[]string{"up", "--segment-size", "lots"}, "64MiB"},
 		"small segment":      {[]string{"up", "--dir", dir, "--segment-size", "1MiB"}, "17"},

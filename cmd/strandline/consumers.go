@@ -20,8 +20,8 @@ func (a *app) consumersCommand() *cobra.Command {
 		Short: "Durable consumers of a shard: list, create, pull, acknowledge, remove",
 		Long: "A durable consumer reads a shard in order at its own pace. Its cursor is what it acknowledged last, survives restarts and\n" +
 			"takeovers, and holds back what retention gives up. pull shows the rows after the cursor and moves nothing; ack moves it.\n" +
-			"All of it is the owner's to answer: its address comes from the catalog, or give --server. Exit 6: asked at another\n" +
-			"process; the message names the owner.\n\n" +
+			"All of it is the owner's to answer: its address comes from the catalog, or give --server; another process that is asked\n" +
+			"leads to the owner. Exit 5: nobody serves the shard now.\n\n" +
 			"After topology set --shards the chains of the old epoch are closed: pull and ack what is left there with --epoch, then go\n" +
 			"on with a consumer on the new shards.",
 		Args: cobra.NoArgs,

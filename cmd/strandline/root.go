@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -100,11 +101,21 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		case err == nil:
 			return nil
 		case cmd.HasSubCommands() && len(args) > 0:
-			return usage("unknown command %q for %q; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
+			return usage("unknown command %q for %q%s; see %s --help", args[0], cmd.CommandPath(), meantCommand(cmd, args[0]), cmd.CommandPath())
 		default:
 			return usage("%w; usage: %s", err, cmd.UseLine())
 		}
 	}
+}
+
+// meantCommand is the question whether one of cmd's own was meant by a word that is none.
+func meantCommand(cmd *cobra.Command, word string) string {
+	cmd.SuggestionsMinimumDistance = 2 // edits; cobra sets it only where it words the error itself
+	near := cmd.SuggestionsFor(word)
+	if len(near) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
 // logger writes text to a terminal and JSON elsewhere.
