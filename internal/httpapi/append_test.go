@@ -256,6 +256,8 @@ func TestRoutes(t *testing.T) {
 	} {
 		if rec, p := do(t, h, c.method, c.target, "", nil); rec.Code != c.status || p.Code != c.code {
 			t.Errorf("%s %s: %d %q", c.method, c.target, rec.Code, rec.Body)
+		} else if next, ok := map[string]string{"no-such-route": "/v1/openapi.json", "no-such-method": rec.Header().Get("Allow")}[c.code]; ok && !strings.Contains(p.Detail, next) {
+			t.Errorf("%s %s: %q does not say what to do", c.method, c.target, p.Detail)
 		}
 	}
 	w.ready = localtier.ErrFenced

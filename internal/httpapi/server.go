@@ -159,7 +159,7 @@ func straight(next http.Handler) http.Handler {
 }
 
 func noRoute(w http.ResponseWriter, r *http.Request) {
-	writeProblem(w, problem{Status: http.StatusNotFound, Code: "no-such-route", Title: "no such route", Detail: r.Method + " " + r.URL.Path})
+	writeProblem(w, problem{Status: http.StatusNotFound, Code: "no-such-route", Title: "no such route", Detail: r.Method + " " + r.URL.Path + " is not served here: GET /v1/openapi.json lists the routes; an auditor has none for rows"})
 }
 
 // stray answers what no route takes. ServeMux takes the one segment "%2F" for a
@@ -192,7 +192,7 @@ func (s *server) stray(w http.ResponseWriter, r *http.Request) {
 func only(allow string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allow)
-		writeProblem(w, problem{Status: http.StatusMethodNotAllowed, Code: "no-such-method", Title: "no such method here", Detail: r.Method})
+		writeProblem(w, problem{Status: http.StatusMethodNotAllowed, Code: "no-such-method", Title: "no such method here", Detail: r.Method + " is not for this route; it takes " + allow})
 	}
 }
 
