@@ -56,6 +56,9 @@ type Error struct {
 
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s %s: %v", e.Op, e.Key, e.Kind)
+	if e.Key == "" { // a list of everything
+		s = fmt.Sprintf("%s: %v", e.Op, e.Kind)
+	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
