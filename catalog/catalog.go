@@ -178,7 +178,8 @@ type Announce struct {
 type Run struct {
 	Expect []Ref
 	// New has the output's placement (Key … Sum, MinTime, MaxTime) and, in Rows, RowSum and
-	// Bytes, those of First to Last.
+	// Bytes, those of First to Last. Its PrevLast counts where it begins inside its first ref:
+	// the row before First, which live_from cut off.
 	New Ref
 }
 

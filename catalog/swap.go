@@ -134,6 +134,11 @@ func (sw *Swap) commit(run *Run, live []Ref, left *Ref, liveFrom segment.Pos) er
 		if c.Rows > total.Rows {
 			return Conflict(verb, "rows", fmt.Sprintf("at most %d", total.Rows), c.Rows)
 		}
+		// The row before it is one that was cut off: who was given rows up to an earlier
+		// one only has to learn that this one went.
+		if before := run.New.PrevLast; c.PrevLast.Less(before) && before.Less(c.FirstPos()) {
+			c.PrevLast = before
+		}
 	default: // the ref that it begins inside is gone: it has all of the others
 		c.First = live[0].First
 		c.Rows, c.RowSum, c.Bytes = total.Rows, total.RowSum, total.Bytes

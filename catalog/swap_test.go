@@ -64,6 +64,26 @@ func TestPlanSwapOfARemainderThatBeginsBetweenItsRows(t *testing.T) {
 	}
 }
 
+// TestPlanSwapOfACutHead: the ref of an output whose head was dead says which row went last, not which
+// came before all that went: a reader that was given only the latter missed rows.
+func TestPlanSwapOfACutHead(t *testing.T) {
+	ref := span(11, 25, 9, "seg/x")
+	at := func(segment.Pos) *Ref { e := ref; return &e }
+	for _, c := range []struct{ says, want segment.Pos }{
+		{pos(1, 14), pos(1, 14)},
+		{segment.Pos{}, ref.PrevLast}, {ref.PrevLast, ref.PrevLast}, // not known
+		{pos(1, 15), ref.PrevLast}, {pos(2, 1), ref.PrevLast}, // not before it
+	} {
+		next := ref
+		next.First, next.PrevLast, next.Key, next.Kind, next.Revision = 15, c.says, "obj/k", RefStream, 0
+		sum(&next)
+		sw, err := PlanSwap(&Run{Expect: []Ref{ref}, New: next}, pos(1, 15), at)
+		if err != nil || sw.Committed.First != 15 || sw.Committed.PrevLast != c.want {
+			t.Errorf("output that follows %s: committed %+v, want one that follows %s: %v", c.says, sw.Committed, c.want, err)
+		}
+	}
+}
+
 // TestPlanSwapRandom: whatever a trim took, and wherever the output ends, the refs
 // after the swap have the rows of the refs before it, above live_from, each once.
 func TestPlanSwapRandom(t *testing.T) {

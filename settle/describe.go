@@ -186,6 +186,9 @@ func sameSpan(key, stream string, c *cover, has *segment.Tally) error {
 func (a *announced) ref(r *run, chunks []segment.Chunk, rows *segment.Tally) catalog.Ref {
 	n, first, last := r.refs[0], &chunks[0], &chunks[len(chunks)-1]
 	n.First, n.Last = rows.First, rows.Last
+	if below := r.chunks[0].below; below != 0 {
+		n.PrevLast = segment.Pos{Epoch: n.Epoch, Seq: below}
+	}
 	n.Key, n.Kind, n.Class = a.key, refKind(a.job.kind), segment.ClassStandard
 	n.Revision, n.Generation = int32(a.revision), first.Generation
 	n.Chunks, n.Offset, n.Stored = uint32(len(chunks)), first.Offset, last.End()-first.Offset

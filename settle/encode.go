@@ -180,6 +180,9 @@ func (m *mover) encodeItem(ctx context.Context, mem *member, it *item) (piece, e
 			return piece{}, err
 		}
 		ref.live = p.tally
+		if p.below != 0 {
+			ref.below = p.below
+		}
 		if it.to-it.from == 1 && p.stored != nil { // nothing to join, nothing cut: as it is
 			return piece{meta: chunkOf(&ref.Ref), stored: p.stored}, nil
 		}

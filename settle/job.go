@@ -49,6 +49,9 @@ type source struct {
 	// live is what of its rows moves: all, or less where live_from cuts it. Written by
 	// its one encoder, read after it.
 	live segment.Tally
+	// below is the stream's last row before those, where live_from cuts the ref; 0: none
+	// is known. Written as live is.
+	below segment.Seq
 }
 
 // runsOf cuts a stream's refs, in order, where they do not link. Refs wholly below

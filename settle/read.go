@@ -100,8 +100,17 @@ func (m *mover) readRun(ctx context.Context, r *run, liveFrom segment.Pos, foote
 			return err
 		}
 	}
-	r.chunks = slices.DeleteFunc(r.chunks, func(s source) bool { return s.Dead(liveFrom) })
-	if len(r.chunks) == 0 {
+	var below segment.Seq
+	r.chunks = slices.DeleteFunc(r.chunks, func(s source) bool {
+		dead := s.Dead(liveFrom)
+		if dead {
+			below = s.Last // of a cut ref: those before the cut
+		}
+		return dead
+	})
+	if len(r.chunks) > 0 {
+		r.chunks[0].below = below
+	} else {
 		return &segment.CorruptionError{File: r.refs[0].Key, Reason: fmt.Sprintf("no chunk of %q at or above %s, as its refs say", r.refs[0].Stream, liveFrom)}
 	}
 	return nil
@@ -167,6 +176,7 @@ type part struct {
 	raw    []byte
 	tally  segment.Tally
 	stored []byte
+	below  segment.Seq // the last row that live_from cut off; 0: none was
 }
 
 // live reads one ref's rows: verified against the chunk's checksums and the ref's
@@ -192,8 +202,7 @@ func (m *mover) live(ctx context.Context, r *source, liveFrom segment.Pos, dst [
 		err = sameRows(&r.Ref, &p.tally)
 	}
 	if err == nil && straddles(&r.Ref, liveFrom) {
-		p.stored = nil
-		p.raw, p.tally, err = segment.CutRows(p.raw, liveFrom.Seq, r.Last)
+		p, err = cutBelow(p, r, liveFrom.Seq)
 	}
 	if err == nil && p.tally.Rows == 0 {
 		err = &segment.CorruptionError{Offset: r.Offset, Reason: fmt.Sprintf("no row of %q from %s on, the ref ends at %s", r.Stream, liveFrom, r.LastPos())}
@@ -202,6 +211,17 @@ func (m *mover) live(ctx context.Context, r *source, liveFrom segment.Pos, dst [
 		return part{}, segment.InFile(err, r.Key, 0)
 	}
 	return p, nil
+}
+
+// cutBelow leaves out what is dead, and notes its last row: the one before the first that is left.
+func cutBelow(p part, r *source, live segment.Seq) (part, error) {
+	_, dead, err := segment.CutRows(p.raw, r.First, live-1)
+	if err != nil {
+		return part{}, err
+	}
+	p.stored, p.below = nil, dead.Last
+	p.raw, p.tally, err = segment.CutRows(p.raw, live, r.Last)
+	return p, err
 }
 
 // sameRows holds what a source has against what its ref says: the same rows, all

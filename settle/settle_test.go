@@ -174,6 +174,10 @@ func TestNothingBelowLiveFromIsCopied(t *testing.T) {
 		if f.Chunks[0].First != cut.Seq || r.First != cut.Seq {
 			t.Errorf("the object begins at seq %d, its ref at %d, live_from is %s", f.Chunks[0].First, r.First, cut)
 		}
+		// A follower that was given row 40 asks the ref whether it missed any.
+		if want := (segment.Pos{Epoch: 1, Seq: cut.Seq - 1}); r.PrevLast != want {
+			t.Errorf("the row before the ref is %s, the ref says %s", want, r.PrevLast)
+		}
 	}
 	// The dead stream's ref still names slot 1: it waits for the walk, and no pass spins.
 	if rep := x.once(x.settler(now())); rep.Idle != "" || rep.Resolved != 0 || x.markers() != 1 {
