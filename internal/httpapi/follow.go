@@ -32,6 +32,8 @@ const (
 	followPatience = 30 * time.Second
 	// sliceTime is how long one follower reads from the bucket while others wait to.
 	sliceTime = 10 * time.Second
+	// slicePatience is how long it may wait for its client meanwhile, in all.
+	slicePatience = time.Second
 )
 
 var (

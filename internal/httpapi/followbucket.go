@@ -14,13 +14,17 @@ import (
 func (f *follower) absorbed(ctx context.Context, fresh bool) error {
 	for {
 		more, err := f.slice(ctx, fresh)
+		if late := f.out.join(); err == nil {
+			err = late
+		}
 		if err != nil || !more {
 			return err
 		}
 	}
 }
 
-// slice is a part of it, with a place of those who read from the bucket.
+// slice is a part of it, with a place of those who read from the bucket. It ends when the
+// client does not take its rows: others wait for the place.
 func (f *follower) slice(ctx context.Context, fresh bool) (more bool, err error) {
 	t, err := f.tip(ctx, fresh)
 	switch {
@@ -38,6 +42,7 @@ func (f *follower) slice(ctx context.Context, fresh bool) (more bool, err error)
 		return false, err
 	}
 	defer func() { <-f.places.catchUps }()
+	f.out.patience = slicePatience
 	end := time.Now().Add(sliceTime)
 	terms := map[segment.Epoch]segment.Term{}
 	for row, err := range f.src.cold(ctx, f.pos, t.next) {
@@ -51,7 +56,7 @@ func (f *follower) slice(ctx context.Context, fresh bool) (more bool, err error)
 		if err := f.give(&row, term); err != nil {
 			return false, err
 		}
-		if time.Now().After(end) {
+		if f.out.late() || time.Now().After(end) {
 			return true, nil
 		}
 	}

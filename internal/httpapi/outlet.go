@@ -61,6 +61,10 @@ type outlet struct {
 	events bool
 	begun  bool
 	last   time.Time // of the last write
+	// patience is how long row may still wait for the client; zero: until it takes, or
+	// writeTime. A write that passes it goes on in under, and the outlet is late until join.
+	patience time.Duration
+	under    chan error
 }
 
 func newOutlet(w http.ResponseWriter, events bool) *outlet {
@@ -72,6 +76,12 @@ func (o *outlet) begin() error {
 	if o.begun {
 		return nil
 	}
+	o.head()
+	return o.push()
+}
+
+// head makes the header ready: it goes with what is pushed first.
+func (o *outlet) head() {
 	o.begun = true
 	kind := ndjsonType
 	if o.events {
@@ -82,14 +92,11 @@ func (o *outlet) begin() error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // a proxy that gathers shows nothing for a long time
 	o.w.WriteHeader(http.StatusOK)
-	return o.push()
 }
 
 func (o *outlet) row(row *coldload.ShardRow, tok segment.Token) error {
 	if !o.begun {
-		if err := o.begin(); err != nil {
-			return err
-		}
+		o.head()
 	}
 	token := tok.String()
 	if o.events {
@@ -101,14 +108,51 @@ func (o *outlet) row(row *coldload.ShardRow, tok segment.Token) error {
 	if o.events {
 		o.buf = append(o.buf, '\n')
 	}
-	if len(o.buf) < outletBytes {
+	switch {
+	case len(o.buf) < outletBytes:
 		return nil
+	case o.patience > 0:
+		return o.pushWithin()
 	}
 	return o.flush()
 }
 
+// pushWithin is push, for no longer than patience, of which it takes what it took.
+func (o *outlet) pushWithin() error {
+	began := time.Now()
+	under := make(chan error, 1)
+	go func() { under <- o.push() }() // join waits for it
+	late := time.NewTimer(o.patience)
+	defer late.Stop()
+	select {
+	case err := <-under:
+		o.patience = max(o.patience-time.Since(began), 1)
+		return err
+	case <-late.C:
+		o.under = under
+		return nil
+	}
+}
+
+// late says that a write is under way still: no row is taken until join.
+func (o *outlet) late() bool { return o.under != nil }
+
+// join waits for the write that is under way, if one is, which the client has writeTime for.
+func (o *outlet) join() error {
+	o.patience = 0
+	if o.under == nil {
+		return nil
+	}
+	err := <-o.under
+	o.under = nil
+	return err
+}
+
 // flush sends what is gathered on its way.
 func (o *outlet) flush() error {
+	if err := o.join(); err != nil {
+		return err
+	}
 	if len(o.buf) == 0 {
 		return nil
 	}
@@ -143,6 +187,7 @@ func (o *outlet) beat() error {
 
 // fail ends the answer with why it goes on no more.
 func (o *outlet) fail(p problem) {
+	_ = o.join() // the client may be gone
 	p.RequestID = requestID(o.w)
 	if o.events {
 		o.buf = append(o.buf, "event: error\ndata: "...)
