@@ -45,6 +45,8 @@ func (l *lease) goodAt(now time.Time) bool {
 	return now.Before(end) && now.Round(0).Before(end.Round(0))
 }
 
+const renewing = "renew the lease"
+
 // renewLoop renews three times in a lease's life, so that two failures in a row
 // cost nothing, and oftener once one failed.
 func (s *shardLog) renewLoop(ctx context.Context) {
@@ -56,13 +58,14 @@ func (s *shardLog) renewLoop(ctx context.Context) {
 		case err == nil:
 			s.lease.extend(asked)
 			s.chainMoved(row)
+			s.mended(renewing) // a shard without rows absorbs nothing that would
 			wait = every
 		case errors.Is(err, catalog.ErrFenced):
 			s.stopAndTell(ctx, s.fenced(fmt.Sprintf("the lease could not be renewed: %v", err)))
 			return
 		default:
 			if ctx.Err() == nil {
-				s.note("renew the lease", err)
+				s.note(renewing, err)
 			}
 			wait = max(every/10, time.Millisecond)
 		}

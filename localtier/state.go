@@ -30,6 +30,7 @@ type progress struct {
 
 	lastErr      error
 	lastErrAt    time.Time
+	lastDoing    string // what failed with it
 	lastAbsorbed time.Time
 }
 
@@ -124,10 +125,20 @@ func (s *shardLog) note(doing string, err error) {
 	err = fmt.Errorf("%s: %w", doing, err)
 	p := &s.progress
 	p.mu.Lock()
-	p.lastErr, p.lastErrAt = err, s.now()
+	p.lastErr, p.lastErrAt, p.lastDoing = err, s.now(), doing
 	p.broadcast()
 	p.mu.Unlock()
 	s.log.Warn("shard will try again", "chain", s.chain.String(), "error", err)
+}
+
+// mended takes the last failure back if it was of this.
+func (s *shardLog) mended(doing string) {
+	p := &s.progress
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lastErr != nil && p.lastDoing == doing {
+		p.lastErr = nil
+	}
 }
 
 // fenced makes the error of a lost chain, with what stays here.

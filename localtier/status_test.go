@@ -5,8 +5,10 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
@@ -100,4 +102,25 @@ func TestStatusCorrupt(t *testing.T) {
 		t.Errorf("%d counted, the read ended in %v", st.Corrupt, met)
 	}
 	w.mustClose(wr)
+}
+
+// TestLeaseErrorIsTakenBack: a shard without rows does not tell for ever of a catalog that
+// was away once.
+func TestLeaseErrorIsTakenBack(t *testing.T) {
+	w := newWorld(t, 1)
+	c := &awayCatalog{Catalog: w.cat}
+	a := w.open("a", func(o *Options) { o.Catalog, o.Config.LeaseTime = c, time.Second })
+	until := func(what string, is func(string) bool) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); !is(a.Status()[0].LastError); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %q", what, a.Status()[0].LastError)
+			}
+		}
+	}
+	c.away.Store(true)
+	until("it is told of", func(said string) bool { return strings.Contains(said, "renew the lease") })
+	c.away.Store(false)
+	until("it is taken back", func(said string) bool { return said == "" })
+	w.mustClose(a)
 }
