@@ -34,7 +34,7 @@ type SQLite struct {
 // OpenSQLite opens the file of a catalog that stands.
 func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
 	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=rw&_pragma=busy_timeout(5000)&_pragma=cache_size(32768)&_pragma=temp_store(MEMORY)" +
-		"&_pragma=synchronous(FULL)&_pragma=wal_autocheckpoint(8192)"}
+		"&_pragma=synchronous(FULL)&_pragma=wal_autocheckpoint(32768)"}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -102,6 +102,13 @@ func (s *SQLite) read(ctx context.Context, query, key string) (columns []string,
 		all = append(all, row)
 	}
 	return columns, all, rows.Err()
+}
+
+// LogPages is the length of the log in pages. It is read, and nothing is carried over.
+func (s *SQLite) LogPages(ctx context.Context) (pages int, err error) {
+	var busy, carried int
+	err = s.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(NOOP)").Scan(&busy, &pages, &carried)
+	return pages, err
 }
 
 // Size counts the pages, those that only the log has yet included.
