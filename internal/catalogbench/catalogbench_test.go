@@ -37,6 +37,10 @@ func checkDatabase(t *testing.T, d *Database) {
 			if strings.HasPrefix(v.Name, "AbsorbSlot") != (v.BarePerSec > 0 && v.BareRatio > 0) {
 				t.Errorf("%s, %d refs, beside bare: %+v", d.Name, s.Refs, v)
 			}
+			// A slot takes some pages, and even when each row splits its page not ten a row.
+			if logged := d.Name == "sqlite" && strings.HasPrefix(v.Name, "AbsorbSlot"); logged != (v.LogPages > 0) || v.LogPages > float64(10*v.Rows) {
+				t.Errorf("%s, %d refs, in the log: %+v", d.Name, s.Refs, v)
+			}
 		}
 	}
 }
@@ -60,6 +64,9 @@ func TestSQLite(t *testing.T) {
 		t.Fatalf("%d databases, steps %q", len(r.Databases), steps)
 	}
 	checkDatabase(t, &r.Databases[0])
+	if len(r.Notes) != 2 || !strings.HasPrefix(r.Notes[0], "sqlite: "+absorbSmall+" writes ") {
+		t.Errorf("notes: %q", r.Notes)
+	}
 	// 6 ratios, 2 verbs beside bare at 2 sizes, the bytes.
 	if len(r.Expected) != 11 {
 		t.Errorf("%d expectations: %+v", len(r.Expected), r.Expected)

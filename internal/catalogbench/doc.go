@@ -39,5 +39,6 @@
 //	samples.go   one measurement each
 //	report.go    what --json prints
 //	expected.go  what was aimed at
+//	pages.go     what SQLite's log took, which explains its growth
 //	both/        starts a PostgreSQL server and runs the benchmark on both
 package catalogbench

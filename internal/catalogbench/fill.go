@@ -40,6 +40,20 @@ type chain struct {
 	next uint64
 	seq  segment.Seq
 	last segment.UUID
+	log  logger // nil: the database's log is not one of pages
+}
+
+// logger tells how many pages SQLite's log holds.
+type logger interface {
+	LogPages(ctx context.Context) (int, error)
+}
+
+// logged is the log's length in pages, 0 where there is none.
+func (c *chain) logged(ctx context.Context) (int, error) {
+	if c.log == nil {
+		return 0, nil
+	}
+	return c.log.LogPages(ctx)
 }
 
 // found makes the deployment, and acquires every chain.

@@ -42,6 +42,8 @@ type Verb struct {
 	BareRatio  float64 `json:"bare_ratio,omitempty"`
 	// Ratio is the seconds over those at the smallest size of the same database.
 	Ratio float64 `json:"ratio,omitempty"`
+	// LogPages are the pages that SQLite wrote to its log for a call.
+	LogPages float64 `json:"log_pages,omitempty"`
 }
 
 // The verbs' names.

@@ -116,7 +116,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		compare(&d)
 		r.Databases = append(r.Databases, d)
 	}
-	r.Expected = expected(&r)
+	r.Expected, r.Notes = expected(&r), pageNotes(&r)
 	return r, nil
 }
 
@@ -167,6 +167,7 @@ func (b *bench) catalog(ctx context.Context, k kind, rounds int, s *Sized, sampl
 	if err != nil {
 		return err
 	}
+	c.log, _ = p.bare.(logger)
 	took, err := c.fill(ctx, s.Refs)
 	if err != nil {
 		return err
@@ -196,6 +197,7 @@ func summed(name string, samples, bare []sample) Verb {
 	v.Rows = samples[0].rows
 	v.Seconds = median(samples, func(s sample) float64 { return s.took.Seconds() })
 	v.PerSec = median(samples, rate)
+	v.LogPages = median(samples, func(s sample) float64 { return float64(s.pages) })
 	if len(bare) > 0 {
 		v.BarePerSec = median(bare, rate)
 		v.BareRatio = v.PerSec / v.BarePerSec

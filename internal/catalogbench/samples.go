@@ -19,6 +19,7 @@ type sample struct {
 	took       time.Duration
 	perSecond  float64 // of many calls at once; took is then of one
 	concurrent bool
+	pages      int // that SQLite wrote to its log
 }
 
 // bareOf is the name of the bare insert's samples.
@@ -71,11 +72,22 @@ func (c *chain) round(ctx context.Context, p *place, o *Options, into map[string
 func (c *chain) absorbed(ctx context.Context, name string, refs, times int, into map[string][]sample) (keys []string, err error) {
 	for i := range times {
 		slot := c.scattered(refs, i)
+		before, err := c.logged(ctx)
+		if err != nil {
+			return nil, err
+		}
 		took, err := c.absorb(ctx, slot)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		into[name], keys = append(into[name], sample{rows: refs, took: took}), append(keys, slot.Key)
+		after, err := c.logged(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if after > before {
+			after -= before // else the log began anew with this slot
+		}
+		into[name], keys = append(into[name], sample{rows: refs, took: took, pages: after}), append(keys, slot.Key)
 	}
 	return keys, nil
 }
