@@ -65,7 +65,7 @@ func (w *Watcher) run() {
 		case <-w.stop:
 			return
 		case <-tick.C:
-		case <-w.notify.Errors: // events were lost: look
+		case <-w.notify.Errors: //nolint:errcheck // events were lost: look
 		case <-w.notify.Events:
 			if !w.settle() {
 				return
