@@ -147,8 +147,11 @@ func TestNewerSchema(t *testing.T) {
 	dsn := pgserver.NewDatabase(t)
 	openWith(t, Options{DSN: dsn})
 	run(t, dsn, "INSERT INTO strandline.goose_db_version (version_id, is_applied) VALUES (99, true)")
-	if _, err := Open(t.Context(), Options{DSN: dsn}); !errors.Is(err, catalog.ErrInvalid) || !strings.Contains(err.Error(), "newer") {
-		t.Error(err)
+	for _, opt := range []Options{{}, {MustExist: true}, {ReadOnly: true}} {
+		opt.DSN = dsn
+		if _, err := Open(t.Context(), opt); !errors.Is(err, catalog.ErrInvalid) || !strings.Contains(err.Error(), "run that version or a newer one") {
+			t.Errorf("%+v: %v", opt, err)
+		}
 	}
 }
 

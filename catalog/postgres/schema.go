@@ -76,13 +76,18 @@ func migrateOn(ctx context.Context, db *sql.DB, schema string, from fs.FS) error
 	case err != nil:
 		return err
 	case have > want:
-		return fmt.Errorf("%w: schema %s of the catalog has version %d, this build knows %d: a newer strandline wrote it; run that version or a newer one",
-			catalog.ErrInvalid, schema, have, want)
+		return newer(schema, have)
 	case have == want:
 		return nil // no lock is taken at an ordinary start
 	}
 	_, err = p.Up(ctx)
 	return err
+}
+
+// newer refuses what this build does not know.
+func newer(schema string, have int64) error {
+	return fmt.Errorf("%w: schema %s of the catalog has version %d, this build knows %d: a newer strandline wrote it; run that version or a newer one",
+		catalog.ErrInvalid, schema, have, int64(schemaVersion))
 }
 
 // provider runs one process at a time through the migrations, each in a transaction of

@@ -19,8 +19,10 @@ func standing(ctx context.Context, config *pgx.ConnConfig, schema string, readOn
 		switch {
 		case err == nil && have == 0:
 			return fmt.Errorf("%w: catalog: the database has no schema %s", catalog.ErrNotFound, schema)
+		case err == nil && have > schemaVersion:
+			return newer(schema, have)
 		case err == nil && readOnly && have != schemaVersion:
-			return fmt.Errorf("%w: schema %s of the catalog has version %d, this build reads %d: start a writer or an auditor of the newer version once, which brings it up, and read with that version",
+			return fmt.Errorf("%w: schema %s of the catalog has version %d, this build reads %d: start a writer or an auditor of this version once, which brings it up",
 				catalog.ErrInvalid, schema, have, schemaVersion)
 		case err == nil || isTyped(err) || !gone(err):
 			return mapError("open", err)
