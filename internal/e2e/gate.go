@@ -186,11 +186,12 @@ func (g *Gate) pass(counts bool) bool {
 			g.hits[state]++
 		}
 		g.mu.Unlock()
-		switch {
-		case state == gateRefusing:
+		switch state {
+		case gateRefusing:
 			return false
-		case state == gateOpen:
+		case gateOpen:
 			return !silent
+		case gateSilent:
 		}
 		silent = true
 		<-changed

@@ -42,7 +42,7 @@ func TestJudge(t *testing.T) {
 		{"first row of the taker", "loss", drop(4)},
 		{"last row", "loss", drop(6)},
 		{"again, later", "twice", func(r []row) []row { return append(r, row{"s", 10, r[6].payload}) }},
-		{"same seq twice", "disorder", func(r []row) []row { return slices.Insert(r, 3, r[2]) }},
+		{"same seq twice", "shows seq 5 behind 5", func(r []row) []row { return slices.Insert(r, 3, r[2]) }},
 		{"swapped", "disorder", func(r []row) []row { r[0].payload, r[1].payload = r[1].payload, r[0].payload; return r }},
 		{"moved", "disorder", func(r []row) []row { r[3].seq = 6; r[2].seq = 3; return r }},
 		{"one byte", "damage", func(r []row) []row { r[3].payload = r[3].payload[1:]; return r }},

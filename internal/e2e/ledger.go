@@ -117,8 +117,8 @@ func (l *ledger) losing(shards []segment.Shard) {
 	}
 }
 
-// excused says whether a row may be missing: acknowledged as local, by a term whose disk was
-// deleted, and not known to have been published. Under mu.
+// excused says whether a row may be missing: acknowledged by a term whose disk was deleted,
+// and not durable beyond it, as rows are that were acknowledged as shared. Under mu.
 func (l *ledger) excused(s *streamLog, b batch, seq segment.Seq) bool {
-	return !b.shared && b.term <= l.lost[s.shard] && seq > l.durable[shardTerm{s.shard, b.term}]
+	return b.term <= l.lost[s.shard] && seq > l.durable[shardTerm{s.shard, b.term}]
 }

@@ -5,59 +5,11 @@ package e2e
 import (
 	"io"
 	"net"
-	"slices"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 )
-
-func TestJudgeConsumer(t *testing.T) {
-	_, read := history()
-	again := append(slices.Clone(read[:3]), read...)
-	for _, x := range []struct {
-		name string
-		seen []row
-		lost bool
-		ok   bool
-	}{
-		{"all", read, false, true},
-		{"all, disk lost", read, true, true},
-		{"again", again, false, false},
-		{"again, disk lost", again, true, true},
-		{"one not", read[1:], false, false},
-		{"one not, disk lost", read[1:], true, false},
-		{"one that is not in the chain, disk lost", append(slices.Clone(read), row{"s", 99, "lost"}), true, true},
-		{"one that is not in the chain", append(slices.Clone(read), row{"s", 99, "lost"}), false, false},
-	} {
-		if got := judgeConsumer(1, x.seen, read, x.lost); (got == nil) != x.ok {
-			t.Errorf("%s: %q", x.name, got)
-		}
-	}
-	if judgeSent("s", len(read), read) != nil || judgeSent("s", len(read)+1, read) == nil || judgeSent("s", len(read)+3, again) == nil {
-		t.Error("OTLP counts are not compared")
-	}
-}
-
-func TestJudgeLine(t *testing.T) {
-	at := time.Date(2026, 1, 1, 0, 0, 5, 0, time.UTC)
-	w := []window{{at.Add(-time.Second), at.Add(time.Second)}}
-	line := func(level, msg string, at time.Time) string {
-		return `{"time":"` + at.Format(time.RFC3339Nano) + `","level":"` + level + `","msg":"` + msg + `"}`
-	}
-	for text, ok := range map[string]bool{
-		line("INFO", "x", at):                           true,
-		line("WARN", "x", at):                           true,
-		line("ERROR", "duty failed", at):                true,
-		line("ERROR", "duty failed", at.Add(time.Hour)): false,
-		line("ERROR", "an object is lost", at):          false,
-		"panic: nil":                                    false,
-		"1 object":                                      true,
-	} {
-		if got := judgeLine(text, w, map[string]int{}); (got == "") != ok {
-			t.Errorf("%s: %q", text, got)
-		}
-	}
-}
 
 // echo is a server that says what it hears.
 func echo(t *testing.T) *Gate {
@@ -142,5 +94,29 @@ func TestGate(t *testing.T) {
 	g.Open()
 	if err := said(t, g, nil, time.Minute); err != nil {
 		t.Errorf("open again: %v", err)
+	}
+
+	// What a silence swallowed does not arrive later: the connection is lost with it.
+	if c, err = net.Dial("tcp", g.Address()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }() // it was reset
+	if err := said(t, g, c, time.Minute); err != nil {
+		t.Fatal("open: ", err)
+	}
+	before, _ := g.Hits()
+	g.Silence()
+	if _, err := c.Write([]byte("ping")); err != nil {
+		t.Fatal(err)
+	}
+	for now, _ := g.Hits(); now == before; now, _ = g.Hits() {
+		runtime.Gosched()
+	}
+	g.Open()
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Read(make([]byte, 4)); err == nil {
+		t.Errorf("after a silence %d bytes of it arrive", n)
 	}
 }
