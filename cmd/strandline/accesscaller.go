@@ -45,8 +45,7 @@ func (tokenFrom) Type() string            { return "string" }
 // register adds the flags, or shares those that are there: a command that calls in two
 // ways is one caller.
 func (c *callerFlags) register(f *pflag.FlagSet) {
-	const name = "token-from"
-	if flag := f.Lookup(name); flag != nil {
+	if flag := f.Lookup("token-from"); flag != nil {
 		if v, ok := flag.Value.(tokenFrom); ok {
 			c.given = v.callerValues
 			return
@@ -54,7 +53,7 @@ func (c *callerFlags) register(f *pflag.FlagSet) {
 	}
 	v := &callerValues{}
 	c.given = v
-	f.Var(tokenFrom{v}, name, "file of the bearer token that is presented to other processes (or the token itself in "+tokenVariable+"); read again when it changes")
+	f.Var(tokenFrom{v}, "token-from", "file of the bearer token that is presented to other processes (or the token itself in "+tokenVariable+"); read again when it changes")
 	f.StringVar(&v.tls.CA, "ca", "", "authorities that other processes' certificates are believed by, PEM (default: the system's)")
 	f.StringVar(&v.tls.Cert, "client-cert", "", "certificate that is shown to processes with --tls-client-ca, PEM")
 	f.StringVar(&v.tls.Key, "client-key", "", "its key, PEM")
