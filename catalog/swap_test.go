@@ -71,8 +71,10 @@ func TestPlanSwapOfACutHead(t *testing.T) {
 	at := func(segment.Pos) *Ref { e := ref; return &e }
 	for _, c := range []struct{ says, want segment.Pos }{
 		{pos(1, 14), pos(1, 14)},
-		{segment.Pos{}, ref.PrevLast}, {ref.PrevLast, ref.PrevLast}, // not known
-		{pos(1, 15), ref.PrevLast}, {pos(2, 1), ref.PrevLast}, // not before it
+		{segment.Pos{}, ref.PrevLast},
+		{ref.PrevLast, ref.PrevLast}, // not known
+		{pos(1, 15), ref.PrevLast},
+		{pos(2, 1), ref.PrevLast}, // not before it
 	} {
 		next := ref
 		next.First, next.PrevLast, next.Key, next.Kind, next.Revision = 15, c.says, "obj/k", RefStream, 0
