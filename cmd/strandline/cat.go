@@ -40,14 +40,14 @@ func (a *app) catCommand() *cobra.Command {
 				return err
 			}
 			if r.server != "" {
-				return a.catFrom(cmd.Context(), args[0], &r)
+				return r.watched(cmd.Context(), a.catFrom(cmd.Context(), args[0], &r))
 			}
 			t, err := a.openCold(cmd.Context(), &b)
 			if err != nil {
 				return err
 			}
 			defer func() { err = closing(err, t) }()
-			return a.cat(cmd.Context(), t, args[0], &r)
+			return r.watched(cmd.Context(), a.cat(cmd.Context(), t, args[0], &r))
 		},
 	}
 	b.register(cmd.Flags())

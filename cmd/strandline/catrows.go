@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -109,6 +110,14 @@ func later(a, b segment.Pos) segment.Pos {
 
 // rowSource is what a client is asked for.
 type rowSource func(*client.Client, client.ReadOptions) iter.Seq2[client.Row, error]
+
+// watched ends a follow that a person ends: a signal is its usual end.
+func (r *readFlags) watched(ctx context.Context, err error) error {
+	if r.follow && ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
+		return nil
+	}
+	return err
+}
 
 // readFrom copies rows of a server out, with their streams or only their payloads.
 func (a *app) readFrom(r *readFlags, streams bool, rows rowSource) error {

@@ -36,16 +36,16 @@ func (a *app) scanCommand() *cobra.Command {
 			}
 			chain := segment.Chain{Epoch: segment.Epoch(epoch), Shard: shard}
 			if r.server != "" {
-				return a.readFrom(&r, true, func(c *client.Client, o client.ReadOptions) iter.Seq2[client.Row, error] {
+				return r.watched(cmd.Context(), a.readFrom(&r, true, func(c *client.Client, o client.ReadOptions) iter.Seq2[client.Row, error] {
 					return c.ShardRows(cmd.Context(), chain, o)
-				})
+				}))
 			}
 			t, err := a.openCold(cmd.Context(), &b)
 			if err != nil {
 				return err
 			}
 			defer func() { err = closing(err, t) }()
-			return a.scan(cmd.Context(), t, chain, &r)
+			return r.watched(cmd.Context(), a.scan(cmd.Context(), t, chain, &r))
 		},
 	}
 	b.register(cmd.Flags())
