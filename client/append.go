@@ -57,8 +57,8 @@ type Appended struct {
 // durable, as ack says, when it returns; or none is acknowledged. Of a row Time (nanoseconds since
 // 1970 UTC; 0: now, by the server's clock), Txn and Payload count; its Seq is the server's to give.
 //
-// One call holds at most 16 MiB and 262,144 rows (ErrTooLarge). It goes on while servers do not
-// answer for Config.Patience, and while they ask it to come back until ctx ends. ErrUnknown, with
+// One call holds at most 16 MiB and 262,144 rows (ErrTooLarge). It goes on for
+// Config.Patience while no server has the shard, and while one asks to come back until ctx ends. ErrUnknown, with
 // any other kind: the rows may be there; the same call with the same Key or Sequence answers what
 // became of them. ErrKeyReused and ErrSequence: other rows stand under this number, or a gap would.
 func (c *Client) Append(ctx context.Context, stream string, rows []segment.Row, o AppendOptions) (Appended, error) {

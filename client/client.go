@@ -45,8 +45,8 @@ type Config struct {
 	HTTP *http.Client
 	// Token gives the bearer token of each attempt; an empty one sends none. Default: none.
 	Token func(ctx context.Context) (string, error)
-	// Patience is how long a call goes on while no server answers or none says who the owner is:
-	// a takeover takes a while. Default 1m; negative: each URL is asked once. A Client that no
+	// Patience is how long a call goes on while no server answers, none says who the owner is, or
+	// the owner will not have the shard much longer (poisoned, fenced …): a takeover takes a while. Default 1m; negative: each URL is asked once. A Client that no
 	// server ever answered asks each URL once, whatever its patience: the URL is wrong more often.
 	Patience time.Duration
 	// AnswerTime is how long one attempt may take, if it may be repeated. Default 1m. Reads that

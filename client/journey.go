@@ -17,7 +17,8 @@ const maxHops = 8
 //	at ── no answer ──────────> the next configured URL ── all asked ──> wait, a new round
 //	   ── 421, owner known ──-> the owner, at once
 //	   ── 421, owner unknown ─> the next configured URL
-//	   ── 503 ───────────────-> the same, when it said, until the context ends
+//	   ── 503 ───────────────-> the same, when it said, until the context ends; another, with
+//	                            patience, if it will not have the shard much longer (moving)
 //	   ── anything else ─────-> the caller's
 //
 // Rounds end with the client's patience.
@@ -143,14 +144,19 @@ func (j *journey) elsewhere() (time.Duration, bool) {
 	if j.another() {
 		return 0, true
 	}
-	if j.began.IsZero() {
-		j.began = time.Now()
-	}
-	if !j.reached.Load() || j.cfg.Patience < 0 || time.Since(j.began) >= j.cfg.Patience {
+	if !j.patient() || !j.reached.Load() {
 		return 0, false
 	}
 	j.round()
 	return j.wait.next(), true
+}
+
+// patient begins the client's patience, or says whether it lasts.
+func (j *journey) patient() bool {
+	if j.began.IsZero() {
+		j.began = time.Now()
+	}
+	return j.cfg.Patience >= 0 && time.Since(j.began) < j.cfg.Patience
 }
 
 // another goes to a URL that was not asked in this round, if there is one.
@@ -169,10 +175,11 @@ func (j *journey) another() bool {
 // an append that waits for the bucket is on the disk already.
 var wroteNothing = []string{"busy", "backpressure", "epoch-over"}
 
-// moving are the refusals of a server that will not have the shard much longer.
+// moving are the refusals of a server that will not have the shard much longer, or not
+// before somebody sees to it: they take patience as a silence does.
 var moving = []string{"fenced", "closing", "halted", "poisoned", "lease-lost", "chain-closed"}
 
-// refused: come back later. The server answers, so patience begins anew.
+// refused: come back later. A server that will take the rows answers, so patience begins anew.
 func (j *journey) refused(p *Problem) (time.Duration, bool) {
 	if !j.q.repeat && !slices.Contains(wroteNothing, p.Code) {
 		j.lost = p
@@ -181,7 +188,6 @@ func (j *journey) refused(p *Problem) (time.Duration, bool) {
 	if !slices.Contains(wroteNothing, p.Code) {
 		j.lost = p
 	}
-	j.began = time.Time{}
 	pause := asked(p.RetryAfter)
 	if p.RetryAfter == 0 {
 		pause = j.wait.next()
@@ -189,8 +195,9 @@ func (j *journey) refused(p *Problem) (time.Duration, bool) {
 	if slices.Contains(moving, p.Code) {
 		j.forgetPlace(j.q.place)
 		j.after(j.at)
-		return pause, true
+		return pause, j.patient()
 	}
+	j.began = time.Time{}
 	j.asked, j.hops = j.asked[:0], 0
 	return pause, true
 }

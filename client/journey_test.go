@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/strandline/strandline/segment"
 )
 
 // appendOne appends and says who was asked for it.
@@ -95,6 +97,29 @@ func TestLoops(t *testing.T) {
 		c := n.client(t, Config{URL: "http://a", Patience: -1})
 		if asked, err := appendOne(t, n, c, "s"); !errors.Is(err, ErrNotOwner) || len(asked) > 3 {
 			t.Errorf("without patience: %v: %v", asked, err)
+		}
+	})
+}
+
+// TestPoisoned: a shard that takes nothing before somebody sees to it ends a call in patience; one
+// that is only busy does not.
+func TestPoisoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &hosts{}
+		for code, patient := range map[string]bool{"poisoned": true, "fenced": true, "backpressure": false} {
+			n.set("a", answering(503, map[string]string{"Retry-After": "1"}, `{"status":503,"code":"`+code+`"}`))
+			c := n.client(t, Config{Patience: 10 * time.Second})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			began := time.Now()
+			_, err := c.Append(ctx, "s", []segment.Row{{Payload: []byte("row")}}, AppendOptions{})
+			cancel()
+			want := time.Minute
+			if patient {
+				want = 10 * time.Second
+			}
+			if took := time.Since(began); !errors.Is(err, ErrUnavailable) || took < want || took > want+10*time.Second {
+				t.Errorf("%s: after %v: %v", code, took, err)
+			}
 		}
 	})
 }
