@@ -94,13 +94,13 @@ func New(d Deps, cfg Config) (*Auditor, error) {
 	}
 	cfg = cfg.withDefaults()
 	guard := &guard{cat: d.Catalog, classes: d.Classes, clock: d.Clock, log: d.Logger}
-	ledger := newLedger()
-	del := orphan.NewDeleter(d.Classes).Asking(func(ctx context.Context) error { return ledger.told(guard.still(ctx)) })
+	var a *Auditor
+	del := orphan.NewDeleter(d.Classes).Asking(func(ctx context.Context) error { return a.still(ctx) })
 	if cfg.DryRun {
 		del = orphan.NewDryRun(d.Classes)
 	}
-	a := &Auditor{
-		Deps: d, cfg: cfg, ledger: ledger, del: del,
+	a = &Auditor{
+		Deps: d, cfg: cfg, ledger: newLedger(), del: del,
 		guard:    guard,
 		absorber: absorb.Checker{Catalog: d.Catalog, Classes: d.Classes},
 		trimmer:  reap.NewTrimmer(d.Catalog, d.Classes, del, cfg.ConsumerHoldMax),

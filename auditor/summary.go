@@ -1,7 +1,6 @@
 package auditor
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -119,15 +118,6 @@ func (l *ledger) hold(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = why
-}
-
-// told notes a clock that stepped in the middle of a pass: the next pass that deletes may be
-// a while away.
-func (l *ledger) told(err error) error {
-	if errors.Is(err, errHeld) {
-		l.hold(err.Error())
-	}
-	return err
 }
 
 func (l *ledger) round() {
