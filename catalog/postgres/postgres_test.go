@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/strandline/strandline/catalog"
@@ -30,10 +31,10 @@ func openWith(t testing.TB, opt Options) *DB {
 
 // opener makes an empty catalog for each test of a suite: a schema in one database.
 func opener(t *testing.T) func(*testing.T, catalogtest.Options) *DB {
-	dsn, n := pgserver.NewDatabase(t), 0
+	dsn := pgserver.NewDatabase(t)
+	var n atomic.Int64 // tests of a suite may run side by side
 	return func(t *testing.T, o catalogtest.Options) *DB {
-		n++
-		return openWith(t, Options{DSN: dsn, Schema: fmt.Sprintf("s%d", n), MaxConns: 8, Clock: o.Clock, WindowRefs: o.WindowRefs})
+		return openWith(t, Options{DSN: dsn, Schema: fmt.Sprintf("s%d", n.Add(1)), MaxConns: 8, Clock: o.Clock, WindowRefs: o.WindowRefs})
 	}
 }
 
