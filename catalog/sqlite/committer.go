@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -252,10 +253,16 @@ func (w *committer) prepare(ctx context.Context) (err error) {
 	return migrate(ctx, w.c, v)
 }
 
-// migrate runs what is missing, each version in a transaction of its own.
+// migrate runs what is missing, each version in a transaction of its own. A new file gets
+// all of them in one: whoever opens it meanwhile finds nothing, or the whole.
 func migrate(ctx context.Context, c *conn, from int) error {
 	for v := from; v < schemaVersion; v++ {
-		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d;\nCOMMIT;", migrations[v], v+1)
+		steps := migrations[v : v+1]
+		if from == 0 {
+			steps = migrations[:]
+			v = schemaVersion - 1
+		}
+		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d;\nCOMMIT;", strings.Join(steps, "\n"), v+1)
 		if _, err := c.raw.ExecContext(ctx, script); err != nil {
 			_, rerr := c.raw.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 			if rerr != nil && kindOf(rerr) == nil {

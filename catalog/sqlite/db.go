@@ -165,6 +165,9 @@ func (d *DB) openReader(ctx context.Context) (*conn, error) {
 	if err == nil {
 		err = checkVersion(d.opt.Path, v)
 	}
+	if err == nil && v == 0 {
+		err = fmt.Errorf("%w: catalog %s is empty: whoever makes it is not done yet, or it is no catalog", catalog.ErrNotFound, d.opt.Path)
+	}
 	if err == nil && v < schemaVersion {
 		err = fmt.Errorf("%w: catalog %s has schema %d, this build reads %d; open it once for writing to bring it up", catalog.ErrInvalid, d.opt.Path, v, schemaVersion)
 	}

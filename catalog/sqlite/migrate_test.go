@@ -3,7 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -129,5 +131,17 @@ func TestMigrationIsWhole(t *testing.T) {
 	}
 	if err := raw.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A file that is being made, or is no catalog, is none: whoever waits for a founder goes on
+// waiting, and nobody is told to bring it up.
+func TestEmptyFileIsNoCatalog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := Open(t.Context(), Options{Path: path, ReadOnly: true}); !errors.Is(err, catalog.ErrNotFound) {
+		t.Fatalf("%v, %v", d, err)
 	}
 }
