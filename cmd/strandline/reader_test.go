@@ -119,10 +119,17 @@ func TestReaderWithABucketAway(t *testing.T) {
 	a, b := "file://"+filepath.Join(dir, "a"), "file://"+filepath.Join(dir, "b")
 	const gone = "minio://127.0.0.1:1/gone?tls=false"
 	early := make(chan *running, 1)
-	go func() { early <- start(t, "reader", "--catalog", catalog, "--store", "standard="+a+","+b) }()
+	go func() {
+		defer close(early) // also if it did not start
+		early <- start(t, "reader", "--catalog", catalog, "--store", "standard="+a+","+b)
+	}()
 	w := start(t, "writer", "--dir", filepath.Join(dir, "disk"), "--catalog", catalog, "--store", "standard="+a+","+b)
 	cli(t, "x\ny\n", "append", "s", "--server", w.url, "--ack", "shared").want(t, exitOK)
-	readers := []*running{<-early}
+	first, started := <-early
+	if !started {
+		t.FailNow() // it said why
+	}
+	readers := []*running{first}
 	for _, set := range []string{a + "," + gone, gone + "," + b} {
 		readers = append(readers, start(t, "reader", "--catalog", catalog, "--store", "standard="+set))
 	}
