@@ -3,6 +3,8 @@ package catalog
 import (
 	"errors"
 	"fmt"
+
+	"github.com/strandline/strandline/segment"
 )
 
 // The closed set of kinds.
@@ -31,6 +33,25 @@ var (
 	// ErrNoSpace: the disk under the database is full; nothing happened.
 	ErrNoSpace = errors.New("catalog: no space left")
 )
+
+// KindOf is the one of these kinds that an error is of; nil: none.
+func KindOf(err error) error {
+	for _, k := range []error{
+		ErrFenced, ErrVoid, ErrConflict, ErrNotFound, ErrBeyondTip,
+		ErrUnavailable, ErrAmbiguous, ErrCorrupt, ErrInvalid, ErrReadOnly, ErrNoSpace,
+	} {
+		if errors.Is(err, k) {
+			return k
+		}
+	}
+	return nil
+}
+
+// NoTopology is what an implementation answers where an epoch has chains and no row of its
+// own.
+func NoTopology(e segment.Epoch) error {
+	return fmt.Errorf("%w: epoch %d has chains and no topology; run fsck", ErrCorrupt, e)
+}
 
 // ConflictError is a failed guard with what stood instead.
 type ConflictError struct {

@@ -67,13 +67,8 @@ func kindOf(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, k := range []error{
-		catalog.ErrFenced, catalog.ErrVoid, catalog.ErrConflict, catalog.ErrNotFound, catalog.ErrBeyondTip,
-		catalog.ErrUnavailable, catalog.ErrAmbiguous, catalog.ErrCorrupt, catalog.ErrInvalid, catalog.ErrReadOnly, catalog.ErrNoSpace,
-	} {
-		if errors.Is(err, k) {
-			return k
-		}
+	if k := catalog.KindOf(err); k != nil {
+		return k
 	}
 	return errors.New("of no kind: " + err.Error())
 }

@@ -56,7 +56,7 @@ func (t *tx) epoch(e segment.Epoch) (*catalog.Topology, error) {
 func (t *tx) settles(e segment.Epoch) (bool, error) {
 	r, ok := t.topology.get(e)
 	if !ok {
-		return false, fmt.Errorf("%w: epoch %d has chains and no topology; run fsck", catalog.ErrCorrupt, e)
+		return false, catalog.NoTopology(e)
 	}
 	return r.Settle, nil
 }

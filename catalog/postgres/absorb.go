@@ -57,7 +57,7 @@ func (t *tx) absorb(a *catalog.Absorb) (out catalog.Absorbed, err error) {
 		return catalog.Absorbed{Chain: row}, err
 	}
 	if in.settles == nil {
-		return out, noTopology(row.Epoch)
+		return out, catalog.NoTopology(row.Epoch)
 	}
 	if out.Inserted, out.Dead, err = t.absorbRefs(a, &row, in); err != nil {
 		return out, err

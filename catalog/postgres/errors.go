@@ -59,7 +59,7 @@ func conflicted(err error) bool {
 
 // gone: this server does not serve, or not any more. Another one of the DSN may.
 func gone(err error) bool {
-	if err == nil || isTyped(err) || errors.Is(err, errMoved) {
+	if err == nil || catalog.KindOf(err) != nil || errors.Is(err, errMoved) {
 		return false
 	}
 	code := codeOf(err)
@@ -98,7 +98,7 @@ func kindOf(err error) error {
 
 // mapError gives an error its kind, once, with what was being done. Nothing happened.
 func mapError(doing string, err error) error {
-	if err == nil || isTyped(err) {
+	if err == nil || catalog.KindOf(err) != nil {
 		return err
 	}
 	if ctxErr(err) {
@@ -139,16 +139,4 @@ func readOnlyServer(err error) bool {
 
 func ctxErr(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-func isTyped(err error) bool {
-	for _, k := range []error{
-		catalog.ErrConflict, catalog.ErrFenced, catalog.ErrVoid, catalog.ErrNotFound, catalog.ErrBeyondTip,
-		catalog.ErrUnavailable, catalog.ErrAmbiguous, catalog.ErrCorrupt, catalog.ErrInvalid, catalog.ErrReadOnly, catalog.ErrNoSpace,
-	} {
-		if errors.Is(err, k) {
-			return true
-		}
-	}
-	return false
 }

@@ -27,7 +27,7 @@ func (d *DB) AcquireChain(ctx context.Context, a catalog.Acquire) (row catalog.C
 			return err
 		}
 		if len(epochs) == 0 {
-			return noTopology(a.Epoch)
+			return catalog.NoTopology(a.Epoch)
 		}
 		if err := catalog.CheckOpened("AcquireChain", &epochs[0]); err != nil {
 			return err

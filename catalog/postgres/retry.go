@@ -56,7 +56,7 @@ func (d *DB) run(ctx context.Context, verb, begin string, fn func(*tx) error) er
 		var wait time.Duration
 		again := false
 		switch {
-		case err == nil || isTyped(err):
+		case err == nil || catalog.KindOf(err) != nil:
 			return err
 		case conflicted(err):
 			wait, again = lost.next(conflictFirst, conflictWait), lost.tries <= conflictTries
@@ -159,7 +159,7 @@ func certain(err error) bool {
 		}
 		return !gone(err) && e.Code[:2] != "57" && e.Code[:2] != "58"
 	}
-	return pgconn.SafeToRetry(err) || errors.Is(err, errMoved) || isTyped(err)
+	return pgconn.SafeToRetry(err) || errors.Is(err, errMoved) || catalog.KindOf(err) != nil
 }
 
 // rollback gives the connection back as it was. Where that fails the pool closes it.

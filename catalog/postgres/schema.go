@@ -46,7 +46,7 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, schema string, from fs
 	var away backoff
 	for {
 		err := migrateOn(ctx, db, schema, from)
-		if err == nil || isTyped(err) || !gone(err) && !conflicted(err) {
+		if err == nil || catalog.KindOf(err) != nil || !gone(err) && !conflicted(err) {
 			return mapError("open", err)
 		}
 		// The server is being replaced, or another process makes the schema at this moment.

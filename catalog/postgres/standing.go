@@ -24,7 +24,7 @@ func standing(ctx context.Context, config *pgx.ConnConfig, schema string, readOn
 		case err == nil && readOnly && have != schemaVersion:
 			return fmt.Errorf("%w: schema %s of the catalog has version %d, this build reads %d: start a writer or an auditor of this version once, which brings it up",
 				catalog.ErrInvalid, schema, have, schemaVersion)
-		case err == nil || isTyped(err) || !gone(err):
+		case err == nil || catalog.KindOf(err) != nil || !gone(err):
 			return mapError("open", err)
 		}
 		if wait := away.next(goneFirst, goneWait); away.spent > goneFor || !sleep(ctx, wait) {

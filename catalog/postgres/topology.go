@@ -81,10 +81,6 @@ func (t *tx) createTopology(r *catalog.Topology) error {
 	return nil
 }
 
-func noTopology(e segment.Epoch) error {
-	return fmt.Errorf("%w: epoch %d has chains and no topology; run fsck", catalog.ErrCorrupt, e)
-}
-
 // topologyOf is the one that was asked for.
 func topologyOf(have []catalog.Topology, e segment.Epoch) (catalog.Topology, error) {
 	if len(have) == 0 {

@@ -55,7 +55,7 @@ func (t *tx) rewrittenInput(row catalog.ChainRow, holdMax int64) (in catalog.Rew
 		return in, err
 	}
 	if !known {
-		return in, noTopology(row.Epoch)
+		return in, catalog.NoTopology(row.Epoch)
 	}
 	if !in.Settle {
 		in.Named = named

@@ -118,7 +118,7 @@ func (t *tx) absorbSlotRow(a *catalog.Absorb, row *catalog.ChainRow) error {
 func (t *tx) settles(e segment.Epoch) (settle bool, err error) {
 	ok, err := t.one("SELECT settle FROM topology WHERE epoch = ?", []any{e}, &settle)
 	if err == nil && !ok {
-		err = noTopology(e)
+		err = catalog.NoTopology(e)
 	}
 	return settle, err
 }

@@ -34,7 +34,7 @@ func kindOf(err error) error {
 // mapError gives a statement's error its kind, once, with what was being done.
 // Nothing happened: whoever gets it rolls back.
 func mapError(doing string, err error) error {
-	if err == nil || isTyped(err) {
+	if err == nil || catalog.KindOf(err) != nil {
 		return err
 	}
 	if ctxErr(err) {
@@ -69,16 +69,4 @@ func mapCommit(err error) (mapped error, ambiguous bool) {
 
 func ctxErr(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-func isTyped(err error) bool {
-	for _, k := range []error{
-		catalog.ErrConflict, catalog.ErrFenced, catalog.ErrVoid, catalog.ErrNotFound, catalog.ErrBeyondTip,
-		catalog.ErrUnavailable, catalog.ErrAmbiguous, catalog.ErrCorrupt, catalog.ErrInvalid, catalog.ErrReadOnly, catalog.ErrNoSpace,
-	} {
-		if errors.Is(err, k) {
-			return true
-		}
-	}
-	return false
 }

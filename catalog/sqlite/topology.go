@@ -77,10 +77,6 @@ func (t *tx) createTopology(r *catalog.Topology) error {
 INSERT INTO chain SELECT ?1, i, ?3, '', 0, 0, 0, 1, ?3, 0, 1, 1, 1, 0, 1, 0, 0, '[]', 0, 0, 1 FROM n`, r.Epoch, r.Shards, nobody[:])
 }
 
-func noTopology(e segment.Epoch) error {
-	return fmt.Errorf("%w: epoch %d has chains and no topology; run fsck", catalog.ErrCorrupt, e)
-}
-
 // topology reads one; an epoch that has none is ErrNotFound.
 func (t *tx) topology(e segment.Epoch) (catalog.Topology, error) {
 	have, err := t.topologies("WHERE epoch = ?", e)
