@@ -162,8 +162,8 @@ func (g *Gate) carry(to, from *net.TCPConn, fromClient bool) {
 			}
 		}
 		if errors.Is(err, io.EOF) { // an orderly end: what was sent before it arrives
-			_ = to.Close() // an error means that it is closed already
-			_ = from.Close()
+			_ = to.Close()   // an error means that it is closed already
+			_ = from.Close() // likewise
 			return
 		}
 		if err != nil {
@@ -201,5 +201,5 @@ func (g *Gate) pass(counts bool) bool {
 // reset ends a connection so that its other end sees that something went wrong.
 func reset(c *net.TCPConn) {
 	_ = c.SetLinger(0) // fails only on a connection that is closed already
-	_ = c.Close()
+	_ = c.Close()      // likewise
 }
