@@ -29,7 +29,7 @@ func (r *Reader) pieces(ctx context.Context, ref *catalog.Ref, from segment.Seq,
 	switch ref.Kind {
 	case catalog.RefSlot, catalog.RefStream, catalog.RefPack:
 	case catalog.RefLost:
-		return nil, &ReadError{Stream: ref.Stream, At: ref.FirstPos(), Kind: ErrLost, Detail: "accepted as lost by an operator"}
+		return nil, accepted(ref, from)
 	default:
 		return nil, fmt.Errorf("%w: ref of stream %q at %s has the unknown kind %q", catalog.ErrCorrupt, ref.Stream, ref.FirstPos(), ref.Kind)
 	}

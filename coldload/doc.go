@@ -6,6 +6,7 @@
 //	fetch.go   neighbouring chunks in one ranged GET, a bounded window in parallel
 //	decode.go  verify, decompress, drop what lies outside the span
 //	read.go    the loop: plan, read, plan again when an object went or the plan aged
+//	behind.go  where to go on behind rows that an operator accepted as lost
 //	token.go   going on after a position with its term: forked histories
 //	scan.go    a whole shard in chain order: slots while they stand, refs below them
 //	scanplan.go   which slot, or which refs, serve the next seqs

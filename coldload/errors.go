@@ -27,7 +27,7 @@ type ReadError struct {
 	Stream string
 	At     segment.Pos // the position that could not be delivered
 	Key    string      // the object concerned, if any
-	First  segment.Pos // ErrTrimmed: the first position that remains
+	First  segment.Pos // ErrTrimmed, and ErrLost that was accepted: the first position to read on from
 	Kind   error
 	Detail string
 	Err    error
@@ -45,7 +45,7 @@ func (e *ReadError) Error() string {
 		s += ": " + e.Err.Error()
 	}
 	switch {
-	case errors.Is(e.Kind, ErrTrimmed):
+	case errors.Is(e.Kind, ErrTrimmed), e.Accepted():
 		s += fmt.Sprintf("; read from %s on", e.First)
 	case errors.Is(e.Kind, ErrLost), errors.Is(e.Kind, ErrCorrupt):
 		s += "; run strandline fsck to see what else is affected"
@@ -61,13 +61,16 @@ func (e *ReadError) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
+// Accepted says whether an operator gave the rows up as lost: First is behind them.
+func (e *ReadError) Accepted() bool { return errors.Is(e.Kind, ErrLost) && e.First != (segment.Pos{}) }
+
 // ScanError is the context of a shard scan.
 type ScanError struct {
 	Chain  segment.Chain
 	At     segment.Seq // the first seq that could not be delivered
 	Stream string      // if it is one stream's fault
 	Key    string      // the object concerned, if any
-	First  segment.Seq // ErrTrimmed: the first seq that remains
+	First  segment.Seq // ErrTrimmed, and ErrLost that was accepted: the first seq to scan on from
 	Kind   error
 	Detail string
 	Err    error
@@ -88,7 +91,7 @@ func (e *ScanError) Error() string {
 		s += ": " + e.Err.Error()
 	}
 	switch {
-	case errors.Is(e.Kind, ErrTrimmed):
+	case errors.Is(e.Kind, ErrTrimmed), e.Accepted():
 		s += fmt.Sprintf("; scan from %d on", e.First)
 	case errors.Is(e.Kind, ErrLost), errors.Is(e.Kind, ErrCorrupt):
 		s += "; run strandline fsck to see what else is affected"
@@ -103,3 +106,6 @@ func (e *ScanError) Unwrap() []error {
 	}
 	return []error{e.Kind, e.Err}
 }
+
+// Accepted says whether an operator gave the row up as lost: First is behind it.
+func (e *ScanError) Accepted() bool { return errors.Is(e.Kind, ErrLost) && e.First != 0 }

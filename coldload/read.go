@@ -34,12 +34,14 @@ type Shards interface {
 	Streams(ctx context.Context, after string, limit int) ([]catalog.Stream, error)
 }
 
-// Reader reads streams. It is safe for concurrent use and keeps only footers.
+// Reader reads streams. It is safe for concurrent use; it keeps footers, and buffers until
+// the garbage collector wants them.
 type Reader struct {
 	catalog Catalog
 	classes objstore.Classes
 	cfg     Config
 	footers *footerCache
+	buffers buffers
 	reads   atomic.Int64 // under way
 }
 
@@ -52,8 +54,9 @@ func New(cat Catalog, classes objstore.Classes, cfg Config) (*Reader, error) {
 	return &Reader{catalog: cat, classes: classes, cfg: cfg, footers: newFooterCache(cfg.Footers)}, nil
 }
 
-// Row is a row with the epoch of its position. Its bytes stay valid; they are
-// shared with the other rows of the chunk and must not be changed.
+// Row is a row with the epoch of its position. Its bytes are those of the chunk it came in,
+// which are used again: they are valid until the loop's next step, and must not be
+// changed. Who keeps a row clones its Payload and Txn.
 type Row struct {
 	Epoch segment.Epoch
 	segment.Row
@@ -111,7 +114,7 @@ func (rd *reading) run(ctx context.Context) error {
 		}
 		if err != nil {
 			if !isGone(err) {
-				return err
+				return rd.reader.behind(ctx, err)
 			}
 			if err := rd.again(err); err != nil {
 				return err
@@ -174,7 +177,7 @@ func (rd *reading) page(ctx context.Context, p planned) (done bool, err error) {
 		if err := rd.deliver(&sp, f); err != nil || rd.over {
 			return false, err
 		}
-		pl.memory.Release(f.cost)
+		pl.delivered(f)
 	}
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)

@@ -85,6 +85,8 @@ func (sc *scan) run(ctx context.Context) error {
 		case sc.over:
 			return nil
 		case err == nil:
+		case sc.accepted(ctx, &err):
+			return sc.behind(ctx, row.NextSeq, err)
 		case isGone(err) || errors.Is(err, errPlanAged):
 			if err := sc.again(err); err != nil {
 				return err

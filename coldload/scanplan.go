@@ -103,7 +103,7 @@ func (sc *scan) refStretch(ctx context.Context, border segment.Seq) (stretch, er
 			continue
 		}
 		if r.First <= sc.next {
-			return st, &ScanError{Chain: sc.chain, At: sc.next, Kind: ErrLost, Detail: fmt.Sprintf(
+			return st, &ScanError{Chain: sc.chain, At: sc.next, First: r.Last + 1, Kind: ErrLost, Detail: fmt.Sprintf(
 				"rows %d to %d of stream %q were accepted as lost by an operator", r.First, r.Last, r.Stream)}
 		}
 		st.end = min(st.end, r.First-1)
