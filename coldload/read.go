@@ -34,14 +34,12 @@ type Shards interface {
 	Streams(ctx context.Context, after string, limit int) ([]catalog.Stream, error)
 }
 
-// Reader reads streams. It is safe for concurrent use; it keeps footers, and buffers until
-// the garbage collector wants them.
+// Reader reads streams. It is safe for concurrent use and keeps only footers.
 type Reader struct {
 	catalog Catalog
 	classes objstore.Classes
 	cfg     Config
 	footers *footerCache
-	buffers buffers
 	reads   atomic.Int64 // under way
 }
 
@@ -54,9 +52,8 @@ func New(cat Catalog, classes objstore.Classes, cfg Config) (*Reader, error) {
 	return &Reader{catalog: cat, classes: classes, cfg: cfg, footers: newFooterCache(cfg.Footers)}, nil
 }
 
-// Row is a row with the epoch of its position. Its bytes are those of the chunk it came in,
-// which are used again: they are valid until the loop's next step, and must not be
-// changed. Who keeps a row clones its Payload and Txn.
+// Row is a row with the epoch of its position. Its bytes stay valid; they are
+// shared with the other rows of the chunk and must not be changed.
 type Row struct {
 	Epoch segment.Epoch
 	segment.Row
@@ -177,7 +174,7 @@ func (rd *reading) page(ctx context.Context, p planned) (done bool, err error) {
 		if err := rd.deliver(&sp, f); err != nil || rd.over {
 			return false, err
 		}
-		pl.delivered(f)
+		pl.memory.Release(f.cost)
 	}
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
