@@ -7,62 +7,45 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/internal/verbs"
 	"github.com/strandline/strandline/segment"
 )
 
-// stepCatalog makes every verb of a process a step. Close ends nothing: the catalog is
+// newCatalog is c with every verb of the process a step. Close ends nothing: the catalog is
 // everybody's.
-type stepCatalog struct {
-	catalog.Catalog
-	p *process
+func newCatalog(p *process, c catalog.Catalog) catalog.Catalog {
+	return stepCatalog{verbs.Around(c, p.verb)}
 }
 
-var _ catalog.Catalog = (*stepCatalog)(nil)
+type stepCatalog struct{ catalog.Catalog }
 
 // Close implements catalog.Catalog.
-func (c *stepCatalog) Close() error { return nil }
+func (stepCatalog) Close() error { return nil }
 
-// verb is what a call of the catalog is.
-type verb struct {
-	name  string
-	kind  access
-	about string
-}
-
-type access bool
-
-const (
-	reads   access = false
-	mutates access = true
-)
-
-// two are the results of a verb that has three with its error.
-type two[A, B any] struct {
-	a A
-	b B
-}
-
-// step makes one verb.
-func step[T any](ctx context.Context, sc *stepCatalog, v verb, do func(context.Context) (T, error)) (T, error) {
-	var none, out T
+// verb makes one verb.
+func (p *process) verb(ctx context.Context, v verbs.Verb, do func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
-		return none, notAsked(ctx, v.name)
+		return notAsked(ctx, v.Name)
 	}
 	var err error
-	c := &call{p: sc.p, what: "cat " + v.name, key: v.about, mutates: bool(v.kind)}
-	c.apply = func(fate) { out, err = do(context.WithoutCancel(ctx)) }
-	f := sc.p.sim.park(ctx, c)
+	c := &call{p: p, what: "cat " + v.Name, key: keyOf(v.About...), mutates: v.Mutates}
+	c.apply = func(fate) {
+		if err = do(context.WithoutCancel(ctx)); err == nil && v.Name == "CommitRewrite" {
+			p.sim.committed(p, v.About[0].(catalog.Rewrite))
+		}
+	}
+	f := p.sim.park(ctx, c)
 	switch f.kind {
 	case FaultNone:
-		return out, err
+		return err
 	case faultUnmade:
-		return none, notAsked(ctx, v.name)
+		return notAsked(ctx, v.Name)
 	}
 	kind := catalog.ErrUnavailable
 	if c.mutates && (f.kind == FaultLost || f.kind == FaultLate || f.kind == FaultTimeout || f.kind == FaultDead || f.kind == FaultCrashAfter) {
 		kind = catalog.ErrAmbiguous
 	}
-	return none, fmt.Errorf("%w: %s: %w: %s", kind, v.name, errInjected, f.kind)
+	return fmt.Errorf("%w: %s: %w: %s", kind, v.Name, errInjected, f.kind)
 }
 
 // notAsked is the answer to a caller whose ctx is over.

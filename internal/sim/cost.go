@@ -55,7 +55,7 @@ func (b *bill) request(c *call) {
 }
 
 // committed takes in what a rewrite made of what.
-func (s *Sim) committed(p *process, r *catalog.Rewrite) {
+func (s *Sim) committed(p *process, r catalog.Rewrite) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !p.audits {

@@ -5,10 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"reflect"
 	"testing"
 
-	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/internal/sim"
 )
 
@@ -76,16 +74,4 @@ func counted(a, b sim.Coverage) (out string) {
 		}
 	}
 	return out
-}
-
-// TestEveryVerbIsAStep: a verb that was added to the catalog and has no method in verbs.go
-// would go by the scheduler unseen.
-func TestEveryVerbIsAStep(t *testing.T) {
-	verbs := reflect.TypeFor[catalog.Catalog]()
-	own := sim.StepVerbs()
-	for i := range verbs.NumMethod() {
-		if name := verbs.Method(i).Name; !own[name] {
-			t.Errorf("verb %s is no step: add it to verbs.go", name)
-		}
-	}
 }

@@ -34,7 +34,7 @@
 //	stack.go         who calls
 //	fate.go          what becomes of a call
 //	storestep.go     the bucket's requests as steps
-//	catalogstep.go   the catalog's verbs as steps; verbs.go one method each
+//	catalogstep.go   the catalog's verbs as steps
 //	disk.go          the writers' disks; diskfault.go what befalls them
 //	process.go       lives of processes; kill; kind.go their errors by kind
 //	client.go        what is appended, acknowledged, consumed

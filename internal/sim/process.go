@@ -56,7 +56,7 @@ func (s *Sim) newProcess(name string) (*process, error) {
 	if p.store, err = newStore(p, s.cfg.Hooks.store(p.name, s.mem)); err != nil {
 		return nil, err
 	}
-	p.catalog = s.cfg.Hooks.above(p.name, &stepCatalog{Catalog: s.cfg.Hooks.catalog(p.name, s.cat), p: p})
+	p.catalog = s.cfg.Hooks.above(p.name, newCatalog(p, s.cfg.Hooks.catalog(p.name, s.cat)))
 	p.classes = objstore.Classes{string(segment.ClassStandard): {p.store}}
 	return p, nil
 }

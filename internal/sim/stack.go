@@ -36,7 +36,7 @@ func frameOf(pc uintptr) frame {
 	var out frame
 	for it := runtime.CallersFrames([]uintptr{pc}); ; {
 		f, more := it.Next()
-		if !strings.HasPrefix(f.Function, "github.com/strandline/strandline/internal/sim.step[") {
+		if !strings.HasPrefix(f.Function, "github.com/strandline/strandline/internal/verbs.") {
 			_, _ = h.Write([]byte(f.Function))
 		}
 		out.inline = out.inline || holdsLock(f.Function)
