@@ -7,7 +7,7 @@ import "errors"
 var (
 	// ErrNotOwner: another server owns the shard, and none could be found that serves it.
 	ErrNotOwner = errors.New("not the owner")
-	// ErrTrimmed: the rows asked for were given up; Problem.First is the first that remains.
+	// ErrTrimmed: the rows asked for were given up; Problem.From is where to go on.
 	ErrTrimmed = errors.New("trimmed")
 	// ErrDeleted: the stream was deleted.
 	ErrDeleted = errors.New("stream deleted")
@@ -36,7 +36,8 @@ var (
 	ErrForbidden = errors.New("forbidden")
 	// ErrFenced: the server lost the shard to another.
 	ErrFenced = errors.New("fenced")
-	// ErrDamage: rows that must be there are lost or corrupt. Run fsck.
+	// ErrDamage: rows that must be there are lost or corrupt. Run fsck; where an operator accepted
+	// the loss, Problem.From is where to go on.
 	ErrDamage = errors.New("rows are lost or corrupt")
 	// ErrUnavailable: a fault that may pass: any 503.
 	ErrUnavailable = errors.New("unavailable")

@@ -21,8 +21,11 @@ type Problem struct {
 	Detail string `json:"detail,omitempty"`
 	// Owner is the URL where the shard is served, if the server knows (ErrNotOwner).
 	Owner string `json:"owner,omitempty"`
-	// First is the first seq that remains (ErrTrimmed).
+	// First is the first seq that remains (ErrTrimmed, ErrDeleted; ErrDamage, where an operator
+	// accepted the loss).
 	First *segment.Seq `json:"first,omitempty"`
+	// From is First with its epoch, as ReadOptions.From takes it.
+	From string `json:"from,omitempty"`
 	// Forked is the first seq that is not the token's history (ErrForked).
 	Forked *segment.Seq `json:"forked,omitempty"`
 	// Expect is the sequence that the producer has to go on with (ErrSequence).

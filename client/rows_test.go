@@ -133,14 +133,15 @@ func TestResume(t *testing.T) {
 
 // TestReadEnds: what a read ends with, and what it delivered before.
 func TestReadEnds(t *testing.T) {
-	first := func(p *Problem) bool { return p.First != nil && *p.First == 9 }
+	first := func(p *Problem) bool { return p.First != nil && *p.First == 9 && p.From == "1.9" }
 	for name, c := range map[string]struct {
 		then []string
 		kind error
 		ok   func(p *Problem) bool
 	}{
-		"trimmed":   {[]string{problemLine(410, "trimmed", `,"first":9`)}, ErrTrimmed, first},
-		"lost":      {[]string{problemLine(500, "lost", "")}, ErrDamage, nil},
+		"trimmed":   {[]string{problemLine(410, "trimmed", `,"first":9,"from":"1.9"`)}, ErrTrimmed, first},
+		"lost":      {[]string{problemLine(500, "lost", "")}, ErrDamage, func(p *Problem) bool { return p.First == nil && p.From == "" }},
+		"accepted":  {[]string{problemLine(500, "lost", `,"first":9,"from":"1.9"`)}, ErrDamage, first},
 		"corrupt":   {[]string{problemLine(500, "corrupt", "")}, ErrDamage, nil},
 		"forked":    {[]string{problemLine(409, "forked", "")}, ErrForked, nil},
 		"double":    {[]string{lineOf(1, 4)}, ErrOrder, nil},

@@ -166,7 +166,10 @@ func TestAcceptLoss(t *testing.T) {
 	if cat.out != before.out {
 		t.Errorf("rows before the loss: %q, they were %q", cat.out, before.out)
 	}
-	behind := fmt.Sprint(out.Spans[0].Last + 1)
+	behind := fmt.Sprintf("1.%d", out.Spans[0].Last+1)
+	if !strings.Contains(cat.err, "read from "+behind+" on") {
+		t.Errorf("it does not say where to go on: %s", cat.err)
+	}
 	rest := cli(t, "", "cat", "s", "--dir", dir, "--from", behind)
 	if rest.want(t, exitOK, "s-2-a", "s-2-b"); strings.Contains(rest.out, "s-1") {
 		t.Errorf("%q", rest.out)

@@ -25,8 +25,10 @@ type problem struct {
 	Detail string `json:"detail,omitempty"`
 	// Owner is where the stream's shard is served (code not-owner).
 	Owner string `json:"owner,omitempty"`
-	// First is the first seq that remains (code trimmed).
+	// First is the first seq that remains (codes trimmed and deleted; lost, where an operator
+	// accepted the loss), and From the same as a read's from takes it, with its epoch.
 	First *segment.Seq `json:"first,omitempty"`
+	From  string       `json:"from,omitempty"`
 	// Forked is the first seq that is not the token's history (code forked).
 	Forked *segment.Seq `json:"forked,omitempty"`
 	// Expect is the sequence that the producer has to go on with (code sequence).
@@ -138,23 +140,24 @@ func problemOf(err error) problem {
 	if errors.As(err, &sequence) {
 		p.Expect = &sequence.Expect
 	}
-	p.First = firstLeft(err)
+	if left := firstLeft(err); left != (segment.Pos{}) {
+		p.First, p.From = &left.Seq, left.String()
+	}
 	return p
 }
 
-// firstLeft is the first seq that remains, if what was asked for was given up.
-func firstLeft(err error) *segment.Seq {
+// firstLeft is the first position that remains, if what was asked for was given up: by a
+// trim, or as lost. Zero: it was not.
+func firstLeft(err error) segment.Pos {
 	var read *coldload.ReadError
 	var scan *coldload.ScanError
 	switch {
-	case !errors.Is(err, coldload.ErrTrimmed):
-		return nil
 	case errors.As(err, &read):
-		return &read.First.Seq
-	case errors.As(err, &scan):
-		return &scan.First
+		return read.First
+	case errors.As(err, &scan) && scan.First != 0:
+		return segment.Pos{Epoch: scan.Chain.Epoch, Seq: scan.First}
 	}
-	return nil
+	return segment.Pos{}
 }
 
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {

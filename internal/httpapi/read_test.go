@@ -21,6 +21,7 @@ type step = func(from, to segment.Seq) ([]segment.Seq, error)
 
 func TestReadMixed(t *testing.T) {
 	fault := fmt.Errorf("local: %w", localtier.ErrLeaseLost)
+	givenUp := &coldload.ReadError{Stream: "s", Kind: coldload.ErrLost, First: segment.Pos{Epoch: 2, Seq: 7}}
 	for name, c := range map[string]struct {
 		query string
 		looks [][]segment.Seq
@@ -53,6 +54,7 @@ func TestReadMixed(t *testing.T) {
 		"known, another's":            {looks: [][]segment.Seq{{1}}, local: []step{local(&localtier.NotOwnerError{})}, want: []segment.Seq{1}},
 		"fault at once":               {looks: [][]segment.Seq{{}}, cold: objstore.ErrUnavailable, code: "store-unavailable"},
 		"fault after rows":            {looks: [][]segment.Seq{{1, 2}}, cold: coldload.ErrLost, want: []segment.Seq{1, 2}, code: "lost"},
+		"accepted loss after rows":    {looks: [][]segment.Seq{{1, 2}}, cold: givenUp, want: []segment.Seq{1, 2}, code: "lost"},
 		"local fault after rows":      {looks: [][]segment.Seq{{1, 2}}, local: []step{local(fault, 3)}, want: []segment.Seq{1, 2, 3}, code: "lease-lost"},
 		"never local": {
 			looks: [][]segment.Seq{{1}}, local: slices.Repeat([]step{notLocal(9)}, maxTurns), want: []segment.Seq{1}, code: "catalog-unavailable",
@@ -68,7 +70,7 @@ func TestReadMixed(t *testing.T) {
 				if len(c.want) > 0 || p.Code != c.code {
 					t.Fatalf("%d %+v, want %v, %q", w.Code, p, c.want, c.code)
 				}
-				if c.code == "trimmed" && (w.Code != 410 || p.First == nil || *p.First != c.live) || c.code == "not-owner" && (w.Code != 421 || p.Owner != "host:1") {
+				if c.code == "trimmed" && (w.Code != 410 || p.First == nil || *p.First != c.live || p.From != fmt.Sprintf("1.%d", c.live)) || c.code == "not-owner" && (w.Code != 421 || p.Owner != "host:1") {
 					t.Fatalf("%d %+v", w.Code, p)
 				}
 				return
@@ -77,6 +79,9 @@ func TestReadMixed(t *testing.T) {
 			code := ""
 			if end != nil {
 				code = end.Code
+			}
+			if accepted := c.cold == error(givenUp); accepted && (end == nil || end.First == nil || *end.First != 7 || end.From != "2.7") {
+				t.Errorf("%+v", end)
 			}
 			if !slices.Equal(got, c.want) || code != c.code || w.Header().Get("Content-Type") != "application/x-ndjson" {
 				t.Fatalf("%v, %q; want %v, %q", got, code, c.want, c.code)
