@@ -147,6 +147,13 @@ type StandingSlot struct {
 // at most 50,000 streams more. Options of an implementation lower it for tests.
 const MaxWindowRefs = 200_000
 
+// MaxWindowSlots bounds a window of empty slots, which no bytes bound.
+const MaxWindowSlots = 10_000
+
+// AuditKept is how many audit rows stay; at a few hundred bytes each they stay small
+// beside the refs.
+const AuditKept = 100_000
+
 // Window is a batch's worth of standing slots with the refs that name them.
 type Window struct {
 	Chain ChainRow

@@ -6,6 +6,7 @@
 //	catalog/sqlite   one file, several processes of one machine
 //	catalog/postgres a PostgreSQL database, any number of machines
 //	catalog/memory   one process, nothing durable: for tests and the simulator
+//	internal/column  how both databases have the rows in columns
 //	catalogtest      the conformance suite of every implementation, and the twin: two of
 //	                 them through the same verbs, held against each other
 //	catalog/bare     the same rows without verbs: what a benchmark compares with

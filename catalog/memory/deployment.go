@@ -156,9 +156,6 @@ func (c *Catalog) RegisterAuditor(ctx context.Context, id string, lease time.Dur
 	return live, err
 }
 
-// auditKept is how many audit rows stay.
-const auditKept = 100_000
-
 // Audit appends a row.
 func (c *Catalog) Audit(ctx context.Context, kind, subject, detail string) error {
 	return c.write(ctx, "Audit", func(t *tx) error {
@@ -170,5 +167,5 @@ func (c *Catalog) Audit(ctx context.Context, kind, subject, detail string) error
 func (t *tx) record(kind, subject, detail string) {
 	t.lastAudit++
 	t.audit.set(t.lastAudit, catalog.AuditRow{Seq: t.lastAudit, Time: t.now, Kind: kind, Subject: subject, Detail: detail})
-	t.audit.del(t.lastAudit - auditKept)
+	t.audit.del(t.lastAudit - catalog.AuditKept)
 }

@@ -76,7 +76,7 @@ func (c *Catalog) RefsByKey(ctx context.Context, after *catalog.Ref, limit int) 
 			refs = t.refName.from(k)
 		}
 		for _, r := range refs {
-			if len(out) == page(limit) {
+			if len(out) == catalog.PageSize(limit) {
 				break
 			}
 			l, err := t.live(r)
@@ -94,7 +94,7 @@ func (c *Catalog) RefsByKey(ctx context.Context, after *catalog.Ref, limit int) 
 func (c *Catalog) MarkersOf(ctx context.Context, duty catalog.Duty, afterID string, limit int) (out []catalog.Marker, err error) {
 	err = c.read(ctx, "MarkersOf", func(t *tx) error {
 		for k, m := range t.marker.from(markerKey{duty, afterID}) {
-			if k.duty != duty || len(out) == page(limit) {
+			if k.duty != duty || len(out) == catalog.PageSize(limit) {
 				break
 			}
 			if k.id != afterID {
@@ -110,7 +110,7 @@ func (c *Catalog) MarkersOf(ctx context.Context, duty catalog.Duty, afterID stri
 func (c *Catalog) Intents(ctx context.Context, afterKey string, limit int) (out []catalog.Intent, err error) {
 	err = c.read(ctx, "Intents", func(t *tx) error {
 		for k, in := range t.intent.from(afterKey) {
-			if len(out) == page(limit) {
+			if len(out) == catalog.PageSize(limit) {
 				break
 			}
 			if k != afterKey {
@@ -126,7 +126,7 @@ func (c *Catalog) Intents(ctx context.Context, afterKey string, limit int) (out 
 func (c *Catalog) AuditRows(ctx context.Context, after int64, limit int) (out []catalog.AuditRow, err error) {
 	err = c.read(ctx, "AuditRows", func(t *tx) error {
 		for _, r := range t.audit.from(after + 1) {
-			if len(out) == page(limit) {
+			if len(out) == catalog.PageSize(limit) {
 				break
 			}
 			out = append(out, r)

@@ -49,7 +49,7 @@ func (t *tx) loseRefs(key, stream string) ([]catalog.Ref, error) {
 		t.putRef(&r)
 	}
 	t.watchSettled(were)
-	if err := t.slotsDue(keysOf(were, isSlot), false); err != nil {
+	if err := t.slotsDue(catalog.KeysOf(were, (*catalog.Ref).IsSlot), false); err != nil {
 		return nil, err
 	}
 	t.record(catalog.AuditLoss, key, catalog.DescribeLoss(lost))

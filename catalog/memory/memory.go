@@ -122,13 +122,3 @@ func typed(verb string, err error) error {
 	}
 	return err
 }
-
-// pageMax bounds every page of rows, whatever was asked.
-const pageMax = 10_000
-
-func page(limit int) int {
-	if limit <= 0 || limit > pageMax {
-		return pageMax
-	}
-	return limit
-}

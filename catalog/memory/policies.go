@@ -100,7 +100,7 @@ func (c *Catalog) PackWindow(ctx context.Context, ch segment.Chain, generation u
 			return err
 		}
 		for key := range t.packsOf(ch, generation) {
-			if len(w.Packs) == min(packs, pageMax) || len(w.Refs) >= c.windowRefs || len(w.Packs)+len(w.Passed) == 2*min(packs, pageMax) {
+			if len(w.Packs) == min(packs, catalog.MaxPage) || len(w.Refs) >= c.windowRefs || len(w.Packs)+len(w.Passed) == 2*min(packs, catalog.MaxPage) {
 				break
 			}
 			from := map[int64]segment.Pos{}
@@ -115,7 +115,7 @@ func (c *Catalog) PackWindow(ctx context.Context, ch segment.Chain, generation u
 			w.Packs, w.Refs = append(w.Packs, key), append(w.Refs, refs...)
 			maps.Copy(w.LiveFrom, from)
 		}
-		w.Refs = sorted(w.Refs)
+		catalog.SortRefs(w.Refs)
 		return nil
 	})
 	return w, err

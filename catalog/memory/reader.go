@@ -27,7 +27,7 @@ func (c *Catalog) Streams(ctx context.Context, after string, limit int) (out []c
 			if name == after {
 				continue
 			}
-			if len(out) == page(limit) {
+			if len(out) == catalog.PageSize(limit) {
 				break
 			}
 			out = append(out, s.Stream)
@@ -51,7 +51,7 @@ func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
 	if err != nil {
 		return p, err
 	}
-	pl, err := catalog.NewPlanner(s.Stream, r, page(r.Limit), func(e segment.Epoch) (segment.Pos, error) { return t.liveIn(s, e) })
+	pl, err := catalog.NewPlanner(s.Stream, r, catalog.PageSize(r.Limit), func(e segment.Epoch) (segment.Pos, error) { return t.liveIn(s, e) })
 	if err != nil {
 		return p, err
 	}
@@ -107,7 +107,7 @@ func (t *tx) liveIn(s *streamRow, e segment.Epoch) (segment.Pos, error) {
 func (c *Catalog) Slots(ctx context.Context, ch segment.Chain, from segment.ID, limit int) (out []catalog.SlotRow, err error) {
 	err = c.read(ctx, "Slots", func(t *tx) error {
 		for s := range (View{t.tables}).Slots(ch, from) {
-			if len(out) == page(limit) {
+			if len(out) == catalog.PageSize(limit) {
 				break
 			}
 			out = append(out, *s)
@@ -121,7 +121,7 @@ func (c *Catalog) Slots(ctx context.Context, ch segment.Chain, from segment.ID, 
 func (c *Catalog) ChainRefs(ctx context.Context, ch segment.Chain, from segment.Seq, limit int) (out []catalog.Ref, err error) {
 	err = c.read(ctx, "ChainRefs", func(t *tx) error {
 		for r := range t.chainRefs(ch, from) {
-			if len(out) == page(limit) {
+			if len(out) == catalog.PageSize(limit) {
 				break
 			}
 			out = append(out, *r)

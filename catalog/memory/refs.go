@@ -1,11 +1,9 @@
 package memory
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"math"
-	"slices"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -78,11 +76,6 @@ func (t *tx) chainRefsFrom(k lastKey) iter.Seq[*catalog.Ref] {
 	}
 }
 
-// byStream is the order of windows.
-func byStream(a, b catalog.Ref) int {
-	return cmp.Or(cmp.Compare(a.StreamID, b.StreamID), a.FirstPos().Compare(b.FirstPos()))
-}
-
 // liveNaming appends the refs that name a key and are not dead, and notes the
 // live_from of their streams.
 func (t *tx) liveNaming(key string, refs []catalog.Ref, from map[int64]segment.Pos) ([]catalog.Ref, error) {
@@ -97,24 +90,4 @@ func (t *tx) liveNaming(key string, refs []catalog.Ref, from map[int64]segment.P
 		}
 	}
 	return refs, nil
-}
-
-// keysOf lists the distinct keys of the refs that pick takes, in first-seen order.
-func keysOf(refs []catalog.Ref, pick func(*catalog.Ref) bool) []string {
-	var keys []string
-	seen := make(map[string]bool, len(refs))
-	for i := range refs {
-		if r := &refs[i]; pick(r) && !seen[r.Key] {
-			seen[r.Key] = true
-			keys = append(keys, r.Key)
-		}
-	}
-	return keys
-}
-
-func isSlot(r *catalog.Ref) bool { return r.Kind == catalog.RefSlot }
-
-func sorted(refs []catalog.Ref) []catalog.Ref {
-	slices.SortFunc(refs, byStream)
-	return refs
 }

@@ -77,7 +77,7 @@ func (c *Catalog) WalkStream(ctx context.Context, streamID int64, limit int) (w 
 			return fmt.Errorf("%w: stream %v", catalog.ErrNotFound, streamID)
 		}
 		w.Stream, w.LiveFrom = s.Stream, t.liveFrom(s)
-		return t.walk(&w, page(limit))
+		return t.walk(&w, catalog.PageSize(limit))
 	})
 	if err != nil {
 		return catalog.WalkPage{}, err
@@ -120,7 +120,7 @@ func (c *Catalog) ArmWatchers(ctx context.Context, refs []catalog.Ref) error {
 			}
 		}
 		t.watchSettled(refs)
-		return t.slotsDue(keysOf(refs, isSlot), false)
+		return t.slotsDue(catalog.KeysOf(refs, (*catalog.Ref).IsSlot), false)
 	})
 }
 
@@ -182,7 +182,7 @@ func (c *Catalog) RetireRefs(ctx context.Context, refs []catalog.Ref) (retired i
 		}
 		retired = len(gone)
 		// The refs are gone, so "no ref names it" is plain to see.
-		return t.slotsDue(keysOf(gone, isSlot), true)
+		return t.slotsDue(catalog.KeysOf(gone, (*catalog.Ref).IsSlot), true)
 	})
 	if err != nil {
 		return 0, err

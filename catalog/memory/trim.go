@@ -116,7 +116,7 @@ func (c *Catalog) DueSlots(ctx context.Context, ch segment.Chain, limit int) (p 
 		}
 		p.Due = t.due(&p.Chain)
 		for k, s := range t.slot.from(slotKey{ch, p.Chain.Trimmed}) {
-			if k.Chain != ch || k.id >= p.Chain.Condemned || len(p.Slots) == page(limit) {
+			if k.Chain != ch || k.id >= p.Chain.Condemned || len(p.Slots) == catalog.PageSize(limit) {
 				break
 			}
 			p.Slots = append(p.Slots, s.SlotRow)

@@ -45,7 +45,7 @@ func (c *Catalog) DeadRefs(ctx context.Context, ch segment.Chain, limit int) (re
 			if r.Last > row.WatermarkSeq {
 				break
 			}
-			if more = len(refs) == page(limit); more {
+			if more = len(refs) == catalog.PageSize(limit); more {
 				break
 			}
 			refs = append(refs, *r)
@@ -65,7 +65,7 @@ func (c *Catalog) StraddlingRefs(ctx context.Context, ch segment.Chain, after *c
 		if err != nil || row.WatermarkSeq == 0 {
 			return err
 		}
-		refs, more = t.across(ch, row.WatermarkSeq, after, page(limit), true)
+		refs, more = t.across(ch, row.WatermarkSeq, after, catalog.PageSize(limit), true)
 		return nil
 	})
 	if err != nil {
@@ -85,7 +85,7 @@ func (t *tx) given(verb string, c segment.Chain) (catalog.ChainRow, error) {
 // RefsAcross is a page of the refs that hold rows on both sides of a seq's end.
 func (c *Catalog) RefsAcross(ctx context.Context, ch segment.Chain, at segment.Seq, after *catalog.Ref, limit int) (refs []catalog.Ref, more bool, err error) {
 	err = c.read(ctx, "RefsAcross", func(t *tx) error {
-		refs, more = t.across(ch, at, after, page(limit), false)
+		refs, more = t.across(ch, at, after, catalog.PageSize(limit), false)
 		return nil
 	})
 	if err != nil {

@@ -7,9 +7,6 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-// windowSlots bounds a window of empty slots, which no bytes bound.
-const windowSlots = 10_000
-
 // Window is a batch's worth of slots that owe a settle, and the live refs that name
 // them.
 func (c *Catalog) Window(ctx context.Context, ch segment.Chain, maxBytes int64) (w catalog.Window, err error) {
@@ -28,7 +25,7 @@ func (t *tx) window(c segment.Chain, maxBytes int64, maxRefs int) (w catalog.Win
 	var bytes int64
 	for k, s := range t.owed.from(slotKey{c, 0}) {
 		n := len(w.Slots)
-		if k.Chain != c || n == windowSlots {
+		if k.Chain != c || n == catalog.MaxWindowSlots {
 			break
 		}
 		m, ok := t.marker.get(markerKey{catalog.DutySettle, catalog.SettleID(c, s.ID)})
@@ -47,6 +44,6 @@ func (t *tx) window(c segment.Chain, maxBytes int64, maxRefs int) (w catalog.Win
 			return w, err
 		}
 	}
-	w.Refs = sorted(w.Refs)
+	catalog.SortRefs(w.Refs)
 	return w, nil
 }

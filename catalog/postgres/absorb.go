@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -79,15 +80,15 @@ func (t *tx) askAbsorb(a *catalog.Absorb) *absorbing {
 	epoch, shard := int64(s.Epoch), int64(s.Shard)
 	in := &absorbing{chain: t.askChain(s.Chain, " FOR UPDATE")}
 	t.askSlots(&in.stood, "s.id = $3", s.Chain, int64(s.ID))
-	t.ask("SELECT "+termCols+" FROM term WHERE epoch = $1::int8 AND shard = $2::int8 AND term = $3", func(scan scanFunc) error {
-		r, err := scanTerm(scan)
+	t.ask("SELECT "+column.Terms+" FROM term WHERE epoch = $1::int8 AND shard = $2::int8 AND term = $3", func(scan column.Scan) error {
+		r, err := column.Term(scan)
 		in.term = &r
 		return err
 	}, epoch, shard, int64(s.Term))
 	if a.Void {
 		return in
 	}
-	t.ask("SELECT settle FROM topology WHERE epoch = $1::int8", func(scan scanFunc) error {
+	t.ask("SELECT settle FROM topology WHERE epoch = $1::int8", func(scan column.Scan) error {
 		in.settles = new(bool)
 		return scan(in.settles)
 	}, epoch)
@@ -126,7 +127,7 @@ func (t *tx) insertSlot(s *catalog.SlotRow, key string, owed bool) {
 	t.exec(`INSERT INTO slot (epoch, shard, id, first, next, bytes, uuid, prev, digest, term, sealed, closed, void, owed, key)
  VALUES ($1::int8, $2::int8, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		int64(s.Epoch), int64(s.Shard), int64(s.ID), int64(s.First), int64(s.Next), s.Bytes, s.UUID[:], s.Prev[:], int64(s.Digest), int64(s.Term),
-		nanos(s.Sealed), s.Closed, s.Void, owed, key)
+		column.Nanos(s.Sealed), s.Closed, s.Void, owed, key)
 }
 
 // advanceChain moves the chain's cursors, consumers and term over the slot.
@@ -168,7 +169,7 @@ func (t *tx) absorbRefs(a *catalog.Absorb, row *catalog.ChainRow, in *absorbing)
 	for i := range live {
 		live[i].StreamID = streams[live[i].Stream].ID
 	}
-	sortRefs(live) // the order of the table: fewer page visits
+	catalog.SortRefs(live) // the order of the table: fewer page visits
 	r := &live[0]
 	t.exec("INSERT INTO object (id, key, kind, class, revision, generation) VALUES ($1, $2, $3, $4, $5, $6)",
 		in.object, r.Key, string(r.Kind), string(r.Class), int64(r.Revision), int64(r.Generation))
@@ -192,7 +193,7 @@ func (t *tx) moveTips(a *catalog.Absorb, row *catalog.ChainRow) (map[string]*cat
 	// A stream stays deleted if all that comes is dead: below its live_from or the watermark.
 	err := t.query(`UPDATE stream s SET before_epoch = s.last_epoch, before_seq = s.last_seq, last_epoch = $3::int8, last_seq = n.last, last_shard = $4::int8,
   deleted = s.deleted AND (($3::int8, n.last) < (s.live_epoch, s.live_seq) OR n.last <= $5::int8)
- FROM unnest($1::bytea[], $2::int8[]) n(name, last) WHERE s.name = n.name RETURNING s.id, s.name, s.live_epoch, s.live_seq, s.before_epoch, s.before_seq`, func(scan scanFunc) error {
+ FROM unnest($1::bytea[], $2::int8[]) n(name, last) WHERE s.name = n.name RETURNING s.id, s.name, s.live_epoch, s.live_seq, s.before_epoch, s.before_seq`, func(scan column.Scan) error {
 		var s catalog.Stream
 		var name []byte
 		err := scan(&s.ID, &name, &s.LiveFrom.Epoch, &s.LiveFrom.Seq, &s.Last.Epoch, &s.Last.Seq)
@@ -224,14 +225,14 @@ func (t *tx) createStreams(fresh []*catalog.Stream, shard segment.Shard) error {
 	made := 0
 	if err := t.query(`INSERT INTO stream (name, hash, last_epoch, last_seq, last_shard, live_epoch, live_seq, before_epoch, before_seq, deleted, created)
  SELECT j.name, j.hash, j.epoch, j.seq, $5::int8, 0, 0, 0, 0, false, $6 FROM unnest($1::bytea[], $2::text[], $3::int8[], $4::int8[]) j(name, hash, epoch, seq)
- ON CONFLICT (name) DO NOTHING RETURNING id, name`, func(scan scanFunc) error {
+ ON CONFLICT (name) DO NOTHING RETURNING id, name`, func(scan column.Scan) error {
 		var id int64
 		var name []byte
 		err := scan(&id, &name)
 		made++
 		of[string(name)].ID = id
 		return err
-	}, bytesOf(names), hashes, epochs, seqs, int64(shard), nanos(t.now)); err != nil {
+	}, bytesOf(names), hashes, epochs, seqs, int64(shard), column.Nanos(t.now)); err != nil {
 		return err
 	}
 	if made != n {

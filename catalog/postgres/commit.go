@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -54,7 +55,7 @@ func (t *tx) commitRewrite(r *catalog.Rewrite) (out catalog.Rewritten, err error
 		// That commit may have been cut off from its synchronous standby. A transaction that
 		// writes nothing would not wait for it; one that keeps a row does.
 		t.exec("SELECT 1 FROM object WHERE key = $1 FOR UPDATE", r.Key)
-		out.Committed, out.Already = plainRefs(before), true
+		out.Committed, out.Already = catalog.PlainRefs(before), true
 		return out, t.settleIntent(in, r, true)
 	}
 	if err := catalog.CheckIntent("CommitRewrite", in, r.Key, r.Nonce); err != nil {
@@ -120,7 +121,7 @@ func (t *tx) askLiveFroms(r *catalog.Rewrite) (out []segment.Pos, found *int) {
 	}
 	out, found = make([]segment.Pos, n), new(int)
 	t.ask(`SELECT j.i, s.live_epoch, s.live_seq, c.watermark_seq FROM unnest($1::int8[], $2::int8[], $3::int8[]) WITH ORDINALITY j(stream, epoch, shard, i)
- JOIN stream s ON s.id = j.stream JOIN chain c ON c.epoch = j.epoch AND c.shard = j.shard`, func(scan scanFunc) error {
+ JOIN stream s ON s.id = j.stream JOIN chain c ON c.epoch = j.epoch AND c.shard = j.shard`, func(scan column.Scan) error {
 		var i int
 		var p segment.Pos
 		var watermark segment.Seq
@@ -158,7 +159,7 @@ func (t *tx) applySwaps(swaps []catalog.Swap, out *catalog.Rewritten, grace time
 		return err
 	}
 	t.deleteRefs(gone, objects)
-	sortRefs(come)
+	catalog.SortRefs(come)
 	if err := t.insertRefs(come, func(r *catalog.Ref) int64 { return objects[r.Key] }); err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@
 //	standing.go   a schema that has to be there already
 //	tx.go         the queue of statements, and the transaction around it
 //	retry.go      run again, commit, give up; errors.go: kinds; notices.go: warnings
-//	rows.go refs.go   rows to values and back, locks; insert.go refs by COPY
+//	rows.go refs.go   rows to values and back (with catalog/internal/column), locks; insert.go refs by COPY
 //	settings.go topology.go ownership.go   deployment, epochs, owners
 //	absorb.go     slot to refs
 //	window.go packwindow.go commit.go next.go resolve.go lease.go   the one mover

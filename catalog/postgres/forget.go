@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -70,7 +71,7 @@ func (t *tx) streamKeyDerivable(k segment.Key) (bool, error) {
 	}
 	derivable := false
 	err := t.query("SELECT "+refCols+" FROM stream s JOIN ref r ON r.stream = s.id LEFT JOIN object o ON o.id = r.object"+
-		" LEFT JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard WHERE "+where+" AND r.epoch = $2::int8 AND r.first = $3", func(scan scanFunc) error {
+		" LEFT JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard WHERE "+where+" AND r.epoch = $2::int8 AND r.first = $3", func(scan column.Scan) error {
 		l, err := scanRef(scan)
 		if err == nil && k.IsOf(l.Stream) && catalog.StreamKeyDerivable(k, &l.Ref, l.LiveFrom) {
 			derivable = true
@@ -85,7 +86,7 @@ func (t *tx) packKeyDerivable(k segment.Key) (bool, error) {
 	// Packs that begin in the range, all revisions of each.
 	from, to := segment.PackKey(k.Chain, k.ID, k.ID, 0), segment.PackKey(k.Chain, k.LastID, math.MaxUint64, 0)
 	var others []segment.Key
-	t.ask("SELECT key FROM object WHERE key >= $1 AND key < $2", func(scan scanFunc) error {
+	t.ask("SELECT key FROM object WHERE key >= $1 AND key < $2", func(scan column.Scan) error {
 		var s string
 		if err := scan(&s); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 )
 
 // Status counts what stands. It scans: for people and metrics, not for duties.
@@ -17,16 +18,16 @@ func (d *DB) Status(ctx context.Context) (out catalog.Status, err error) {
 		}
 		settings := t.askSettings("")
 		t.askOne("SELECT count(*), count(*) FILTER (WHERE deleted) FROM stream", nil, nil, &out.Streams, &out.Deleted)
-		t.askOne("SELECT count(*) FROM auditor WHERE lease_end > $1", []any{nanos(t.now)}, nil, &out.Auditors)
+		t.askOne("SELECT count(*) FROM auditor WHERE lease_end > $1", []any{column.Nanos(t.now)}, nil, &out.Auditors)
 		// Counted by object first: an index-only scan of as many entries as there are refs.
-		t.ask("SELECT o.kind, sum(r.n)::int8 FROM (SELECT object, count(*) AS n FROM ref GROUP BY object) r JOIN object o ON o.id = r.object GROUP BY o.kind", func(scan scanFunc) error {
+		t.ask("SELECT o.kind, sum(r.n)::int8 FROM (SELECT object, count(*) AS n FROM ref GROUP BY object) r JOIN object o ON o.id = r.object GROUP BY o.kind", func(scan column.Scan) error {
 			var kind string
 			var n int64
 			err := scan(&kind, &n)
 			out.Refs[catalog.RefKind(kind)] = n
 			return err
 		})
-		t.ask("SELECT state, count(*) FROM intent GROUP BY state", func(scan scanFunc) error {
+		t.ask("SELECT state, count(*) FROM intent GROUP BY state", func(scan column.Scan) error {
 			var state string
 			var n int64
 			err := scan(&state, &n)
@@ -55,16 +56,16 @@ func (d *DB) Debts(ctx context.Context) (out catalog.Debts, err error) {
 }
 
 func (t *tx) askCounts(out map[catalog.Duty]catalog.MarkerCount) {
-	t.ask(`SELECT duty, count(*), count(*) FILTER (WHERE due <= $1), min(due), sum(CASE WHEN last_error <> '' THEN attempts ELSE 0 END)::int8 FROM marker GROUP BY duty`, func(scan scanFunc) error {
+	t.ask(`SELECT duty, count(*), count(*) FILTER (WHERE due <= $1), min(due), sum(CASE WHEN last_error <> '' THEN attempts ELSE 0 END)::int8 FROM marker GROUP BY duty`, func(scan column.Scan) error {
 		var duty string
 		var m catalog.MarkerCount
 		var oldest int64
 		err := scan(&duty, &m.Standing, &m.Due, &oldest, &m.Attempts)
-		m.Oldest = at(oldest)
+		m.Oldest = column.At(oldest)
 		out[catalog.Duty(duty)] = m
 		return err
-	}, nanos(t.now))
-	t.ask("SELECT DISTINCT ON (duty) duty, last_error FROM marker WHERE last_error <> '' ORDER BY duty, attempts DESC, id", func(scan scanFunc) error {
+	}, column.Nanos(t.now))
+	t.ask("SELECT DISTINCT ON (duty) duty, last_error FROM marker WHERE last_error <> '' ORDER BY duty, attempts DESC, id", func(scan column.Scan) error {
 		var duty, last string
 		err := scan(&duty, &last)
 		m := out[catalog.Duty(duty)]
@@ -79,7 +80,7 @@ func (d *DB) RefsByKey(ctx context.Context, after *catalog.Ref, limit int) (out 
 	const order = " ORDER BY o.key, r.stream, r.epoch, r.first LIMIT "
 	err = d.read(ctx, "RefsByKey", func(t *tx) error {
 		out = nil
-		n := page(limit)
+		n := catalog.PageSize(limit)
 		from := ""
 		if after != nil {
 			from = after.Key
@@ -103,12 +104,12 @@ func (d *DB) RefsByKey(ctx context.Context, after *catalog.Ref, limit int) (out 
 func (d *DB) MarkersOf(ctx context.Context, duty catalog.Duty, afterID string, limit int) (out []catalog.Marker, err error) {
 	err = d.read(ctx, "MarkersOf", func(t *tx) error {
 		out = nil
-		t.ask("SELECT "+markerCols+" FROM marker WHERE duty = $1 AND id > $2 ORDER BY id LIMIT $3", func(scan scanFunc) error {
+		t.ask("SELECT "+column.Markers+" FROM marker WHERE duty = $1 AND id > $2 ORDER BY id LIMIT $3", func(scan column.Scan) error {
 			var ns int64
-			m, err := scanMarker(scan, &ns)
+			m, err := column.Marker(scan, &ns)
 			out = append(out, m)
 			return err
-		}, string(duty), plain(afterID), int64(page(limit)))
+		}, string(duty), plain(afterID), int64(catalog.PageSize(limit)))
 		return nil
 	})
 	return out, err
@@ -118,11 +119,11 @@ func (d *DB) MarkersOf(ctx context.Context, duty catalog.Duty, afterID string, l
 func (d *DB) Intents(ctx context.Context, afterKey string, limit int) (out []catalog.Intent, err error) {
 	err = d.read(ctx, "Intents", func(t *tx) error {
 		out = nil
-		t.ask("SELECT "+intentCols+" FROM intent WHERE key > $1 ORDER BY key LIMIT $2", func(scan scanFunc) error {
-			in, err := scanIntent(scan)
+		t.ask("SELECT "+column.Intents+" FROM intent WHERE key > $1 ORDER BY key LIMIT $2", func(scan column.Scan) error {
+			in, err := column.Intent(scan)
 			out = append(out, in)
 			return err
-		}, plain(afterKey), int64(page(limit)))
+		}, plain(afterKey), int64(catalog.PageSize(limit)))
 		return nil
 	})
 	return out, err
@@ -132,14 +133,14 @@ func (d *DB) Intents(ctx context.Context, afterKey string, limit int) (out []cat
 func (d *DB) AuditRows(ctx context.Context, after int64, limit int) (out []catalog.AuditRow, err error) {
 	err = d.read(ctx, "AuditRows", func(t *tx) error {
 		out = nil
-		t.ask("SELECT seq, at, kind, subject, detail FROM audit WHERE seq > $1 ORDER BY seq LIMIT $2", func(scan scanFunc) error {
+		t.ask("SELECT seq, at, kind, subject, detail FROM audit WHERE seq > $1 ORDER BY seq LIMIT $2", func(scan column.Scan) error {
 			var r catalog.AuditRow
 			var ns int64
 			err := scan(&r.Seq, &ns, &r.Kind, &r.Subject, &r.Detail)
-			r.Time = at(ns)
+			r.Time = column.At(ns)
 			out = append(out, r)
 			return err
-		}, after, int64(page(limit)))
+		}, after, int64(catalog.PageSize(limit)))
 		return nil
 	})
 	return out, err

@@ -6,28 +6,16 @@ import (
 	"slices"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 )
-
-const intentCols = "key, class, serves, nonce, uploads, announced, deadline, state, changed"
-
-func scanIntent(scan scanFunc) (catalog.Intent, error) {
-	var in catalog.Intent
-	var uploads string
-	var announced, deadline, changed int64
-	if err := scan(&in.Key, (*string)(&in.Class), &in.Serves, &in.Nonce, &uploads, &announced, &deadline, (*string)(&in.State), &changed); err != nil {
-		return in, err
-	}
-	in.Announced, in.Deadline, in.Changed = at(announced), at(deadline), at(changed)
-	return in, fromJSON("uploads of intent "+in.Key, uploads, &in.Uploads)
-}
 
 // maybeIntent is one intent, nil if none stands.
 type maybeIntent struct{ in *catalog.Intent }
 
 func (t *tx) askIntent(key, how string) *maybeIntent {
 	out := &maybeIntent{}
-	t.ask("SELECT "+intentCols+" FROM intent WHERE key = $1"+how, func(scan scanFunc) error {
-		r, err := scanIntent(scan)
+	t.ask("SELECT "+column.Intents+" FROM intent WHERE key = $1"+how, func(scan column.Scan) error {
+		r, err := column.Intent(scan)
 		out.in = &r
 		return err
 	}, plain(key))
@@ -46,12 +34,12 @@ type claimed struct {
 // second waits at. A row that was there and went away meanwhile leaves neither.
 func (t *tx) askClaim(in *catalog.Intent) *claimed {
 	c := &claimed{}
-	t.ask("INSERT INTO intent ("+intentCols+") VALUES ($1, $2, $3, $4, '[]', 0, 0, $5, 0) ON CONFLICT (key) DO NOTHING RETURNING key", func(scan scanFunc) error {
+	t.ask("INSERT INTO intent ("+column.Intents+") VALUES ($1, $2, $3, $4, '[]', 0, 0, $5, 0) ON CONFLICT (key) DO NOTHING RETURNING key", func(scan column.Scan) error {
 		c.fresh = true
 		return scan(new(string))
 	}, plain(in.Key), string(in.Class), plain(in.Serves), plain(in.Nonce), string(in.State))
-	t.ask("SELECT "+intentCols+" FROM intent WHERE key = $1 FOR UPDATE", func(scan scanFunc) error {
-		r, err := scanIntent(scan)
+	t.ask("SELECT "+column.Intents+" FROM intent WHERE key = $1 FOR UPDATE", func(scan column.Scan) error {
+		r, err := column.Intent(scan)
 		c.in = &r
 		return err
 	}, plain(in.Key))
@@ -71,15 +59,12 @@ func (c *claimed) stood() (*catalog.Intent, error) {
 
 // putIntent queues the row of a locked intent.
 func (t *tx) putIntent(in *catalog.Intent) error {
-	if in.Uploads == nil {
-		in.Uploads = []string{}
-	}
-	uploads, err := toJSON(in.Uploads)
+	uploads, err := column.Uploads(in.Uploads)
 	if err != nil {
 		return err
 	}
 	t.exec("UPDATE intent SET class = $2, serves = $3, nonce = $4, uploads = $5, announced = $6, deadline = $7, state = $8, changed = $9 WHERE key = $1",
-		plain(in.Key), string(in.Class), plain(in.Serves), plain(in.Nonce), uploads, nanos(in.Announced), nanos(in.Deadline), string(in.State), nanos(in.Changed))
+		plain(in.Key), string(in.Class), plain(in.Serves), plain(in.Nonce), uploads, column.Nanos(in.Announced), column.Nanos(in.Deadline), string(in.State), column.Nanos(in.Changed))
 	return nil
 }
 

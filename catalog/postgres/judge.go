@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 )
 
 // Liveness returns all refs that name a key. An error says nothing about the key.
@@ -36,7 +37,7 @@ func (d *DB) Confirm(ctx context.Context, m catalog.MarkerRef) error {
 			return err
 		}
 		n, err := t.execN(`UPDATE marker SET version = nextval('marker_version'), confirmed_at = $1, due = $2, lease_owner = '', lease_end = 0, attempts = 0, last_error = ''
- WHERE duty = $3 AND id = $4 AND version = $5`, nanos(t.now), nanos(t.now.Add(grace)), string(m.Duty), plain(m.ID), m.Version)
+ WHERE duty = $3 AND id = $4 AND version = $5`, column.Nanos(t.now), column.Nanos(t.now.Add(grace)), string(m.Duty), plain(m.ID), m.Version)
 		if err != nil || n == 1 {
 			return err
 		}
@@ -114,7 +115,7 @@ func (d *DB) BurnKey(ctx context.Context, keys []string) error {
 func (t *tx) burn(keys []string) error {
 	state := make(map[string]catalog.IntentState, len(keys))
 	var ms []armed
-	if err := t.query("SELECT key, class, state FROM intent WHERE key = ANY($1::text[]) ORDER BY key FOR UPDATE", func(scan scanFunc) error {
+	if err := t.query("SELECT key, class, state FROM intent WHERE key = ANY($1::text[]) ORDER BY key FOR UPDATE", func(scan column.Scan) error {
 		var a armed
 		var s string
 		err := scan(&a.id, (*string)(&a.class), &s)
@@ -128,7 +129,7 @@ func (t *tx) burn(keys []string) error {
 	if err := catalog.CheckBurn(keys, state); err != nil {
 		return err
 	}
-	t.exec("UPDATE intent SET state = 'burned', changed = $1, uploads = '[]' WHERE state = 'condemned' AND key = ANY($2::text[])", nanos(t.now), keys)
+	t.exec("UPDATE intent SET state = 'burned', changed = $1, uploads = '[]' WHERE state = 'condemned' AND key = ANY($2::text[])", column.Nanos(t.now), keys)
 	t.armAll(catalog.DutyOrphan, ms, catalog.BurnDelay)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 )
 
 // askLeased says whether the holder has the lease of its duty, or of that marker.
@@ -13,7 +14,7 @@ func (t *tx) askLeased(h catalog.Holder) *bool {
 	n := new(bool)
 	t.askOne(`SELECT EXISTS (SELECT 1 FROM lease WHERE duty = $1 AND id = $2 AND owner = $3 AND lease_end > $4)
  OR EXISTS (SELECT 1 FROM marker WHERE duty = $1 AND id = $2 AND lease_owner = $3 AND lease_end > $4)`,
-		[]any{string(h.Duty), plain(h.ID), plain(h.Owner), nanos(t.now)}, nil, n)
+		[]any{string(h.Duty), plain(h.ID), plain(h.Owner), column.Nanos(t.now)}, nil, n)
 	return n
 }
 
@@ -29,7 +30,7 @@ func (d *DB) LeaseDuty(ctx context.Context, h catalog.Holder, lease time.Duratio
 		}
 		n, err := t.execN(`INSERT INTO lease VALUES ($1, $2, $3, $4)
  ON CONFLICT (duty, id) DO UPDATE SET owner = excluded.owner, lease_end = excluded.lease_end WHERE lease.owner = excluded.owner OR lease.lease_end <= $5`,
-			string(h.Duty), plain(h.ID), plain(h.Owner), nanos(t.now.Add(lease)), nanos(t.now))
+			string(h.Duty), plain(h.ID), plain(h.Owner), column.Nanos(t.now.Add(lease)), column.Nanos(t.now))
 		if err != nil || n == 1 {
 			return err
 		}
@@ -42,7 +43,7 @@ func (d *DB) LeaseDuty(ctx context.Context, h catalog.Holder, lease time.Duratio
 		if !found {
 			return fmt.Errorf("%w: the lease of %s went away", errMoved, catalog.Serves(h))
 		}
-		return catalog.Conflict("LeaseDuty", "lease of "+catalog.Serves(h), "free, or over", fmt.Sprintf("%s until %s", owner, at(end).Format(time.RFC3339)))
+		return catalog.Conflict("LeaseDuty", "lease of "+catalog.Serves(h), "free, or over", fmt.Sprintf("%s until %s", owner, column.At(end).Format(time.RFC3339)))
 	})
 }
 
@@ -58,5 +59,5 @@ func (d *DB) ReleaseDuty(ctx context.Context, h catalog.Holder) error {
 // taking it again right now is passed over: that holder has its row locked, and waiting
 // for rows in two orders is how transactions end each other.
 func (t *tx) dropLeases() {
-	t.exec("DELETE FROM lease WHERE (duty, id) IN (SELECT duty, id FROM lease WHERE lease_end <= $1 FOR UPDATE SKIP LOCKED)", nanos(t.now))
+	t.exec("DELETE FROM lease WHERE (duty, id) IN (SELECT duty, id FROM lease WHERE lease_end <= $1 FOR UPDATE SKIP LOCKED)", column.Nanos(t.now))
 }

@@ -41,7 +41,7 @@ func (t *tx) loseRefs(key, stream string) ([]catalog.Ref, error) {
 	if len(live) == 0 {
 		return nil, catalog.NothingToLose(key, stream)
 	}
-	were := plainRefs(live)
+	were := catalog.PlainRefs(live)
 	lost := make([]catalog.Ref, len(were))
 	for i := range were {
 		lost[i] = catalog.LoseRef(were[i])
@@ -56,7 +56,7 @@ func (t *tx) loseRefs(key, stream string) ([]catalog.Ref, error) {
 	}
 	t.dropObjects(were)
 	t.watchSettled(were, t.graceOf(settings))
-	if err := t.slotsDue(keysOf(were, isSlot)); err != nil {
+	if err := t.slotsDue(catalog.KeysOf(were, (*catalog.Ref).IsSlot)); err != nil {
 		return nil, err
 	}
 	t.audit(catalog.AuditLoss, key, catalog.DescribeLoss(lost))

@@ -1,24 +1,16 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
-
-const markerCols = "duty, id, version, due, class, confirmed_at, lease_owner, lease_end, attempts, last_error"
-
-func scanMarker(scan scanFunc, confirmedAt *int64) (catalog.Marker, error) {
-	var m catalog.Marker
-	var due, lease int64
-	err := scan((*string)(&m.Duty), &m.ID, &m.Version, &due, (*string)(&m.Class), confirmedAt, &m.LeaseOwner, &lease, &m.Attempts, &m.LastError)
-	m.Due, m.LeaseEnd, m.Confirmed = at(due), at(lease), *confirmedAt != 0
-	return m, err
-}
 
 // maybeMarker is one marker, nil if none stands, and when it was confirmed.
 type maybeMarker struct {
@@ -28,10 +20,10 @@ type maybeMarker struct {
 
 func (t *tx) askMarker(d catalog.Duty, id, how string) *maybeMarker {
 	out := &maybeMarker{}
-	t.ask("SELECT "+markerCols+" FROM marker WHERE duty = $1 AND id = $2"+how, func(scan scanFunc) error {
+	t.ask("SELECT "+column.Markers+" FROM marker WHERE duty = $1 AND id = $2"+how, func(scan column.Scan) error {
 		var ns int64
-		r, err := scanMarker(scan, &ns)
-		out.m, out.confirmed = &r, at(ns)
+		r, err := column.Marker(scan, &ns)
+		out.m, out.confirmed = &r, column.At(ns)
 		return err
 	}, string(d), plain(id))
 	return out
@@ -76,7 +68,7 @@ func (t *tx) armAll(d catalog.Duty, ms []armed, in time.Duration) {
 	if len(ms) == 0 {
 		return
 	}
-	slices.SortFunc(ms, func(x, y armed) int { return compare(x.id, y.id) })
+	slices.SortFunc(ms, func(x, y armed) int { return cmp.Compare(x.id, y.id) })
 	ids, classes := make([]string, len(ms)), make([]string, len(ms))
 	for i, m := range ms {
 		ids[i], classes[i] = plain(m.id), string(m.class)
@@ -85,17 +77,7 @@ func (t *tx) armAll(d catalog.Duty, ms []armed, in time.Duration) {
 	t.exec(`INSERT INTO marker SELECT $1, j.id, `+version+`, $2::int8, j.class, 0, '', 0, 0, 0, '' FROM unnest($3::text[], $4::text[]) j(id, class)
  ON CONFLICT (duty, id) DO UPDATE SET version = excluded.version, confirmed_at = 0,
   due = CASE WHEN marker.duty = 'trim-check' THEN marker.due ELSE excluded.due END,
-  class = CASE WHEN excluded.class = '' THEN marker.class ELSE excluded.class END`, string(d), nanos(t.now.Add(in)), ids, classes)
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+  class = CASE WHEN excluded.class = '' THEN marker.class ELSE excluded.class END`, string(d), column.Nanos(t.now.Add(in)), ids, classes)
 }
 
 // Arm creates a marker, or raises the version of the one that stands.
@@ -132,12 +114,12 @@ func (d *DB) TakeDue(ctx context.Context, k catalog.Take) (out []catalog.Marker,
   ORDER BY m.due, m.id LIMIT $6 FOR UPDATE SKIP LOCKED) due
  ORDER BY due.due, due.duty, due.id LIMIT $6) taken
  WHERE marker.duty = taken.duty AND marker.id = taken.id RETURNING marker.duty, marker.id, marker.version, marker.due, marker.class,
- marker.confirmed_at, marker.lease_owner, marker.lease_end, marker.attempts, marker.last_error`, func(scan scanFunc) error {
+ marker.confirmed_at, marker.lease_owner, marker.lease_end, marker.attempts, marker.last_error`, func(scan column.Scan) error {
 			var ns int64
-			m, err := scanMarker(scan, &ns)
+			m, err := column.Marker(scan, &ns)
 			out = append(out, m)
 			return err
-		}, plain(k.Owner), nanos(t.now.Add(k.Lease)), duties, nanos(t.now.Add(k.Ahead)), nanos(t.now), int64(k.Limit))
+		}, plain(k.Owner), column.Nanos(t.now.Add(k.Lease)), duties, column.Nanos(t.now.Add(k.Ahead)), column.Nanos(t.now), int64(k.Limit))
 		return nil
 	})
 	slices.SortFunc(out, func(a, b catalog.Marker) int {
@@ -145,9 +127,9 @@ func (d *DB) TakeDue(ctx context.Context, k catalog.Take) (out []catalog.Marker,
 			return c
 		}
 		if a.Duty != b.Duty {
-			return compare(string(a.Duty), string(b.Duty))
+			return cmp.Compare(string(a.Duty), string(b.Duty))
 		}
-		return compare(a.ID, b.ID)
+		return cmp.Compare(a.ID, b.ID)
 	})
 	return out, err
 }
@@ -206,7 +188,7 @@ func (d *DB) Postpone(ctx context.Context, m catalog.MarkerRef, in time.Duration
 func (t *tx) postpone(m catalog.MarkerRef, in time.Duration, cause string) {
 	t.exec(`UPDATE marker SET due = $1, lease_owner = '', lease_end = 0,
  attempts = CASE WHEN $2 = '' THEN 0 ELSE attempts + 1 END, last_error = $2 WHERE duty = $3 AND id = $4 AND version = $5`,
-		nanos(t.now.Add(in)), plain(cause), string(m.Duty), plain(m.ID), m.Version)
+		column.Nanos(t.now.Add(in)), plain(cause), string(m.Duty), plain(m.ID), m.Version)
 	t.unlease(m)
 }
 
@@ -218,20 +200,20 @@ func (d *DB) NextDue(ctx context.Context, duties []catalog.Duty) (due time.Time,
 			return err
 		}
 		due, ok = time.Time{}, false
-		earliest := func(scan scanFunc) error {
+		earliest := func(scan column.Scan) error {
 			var ns int64
 			err := scan(&ns)
-			if when := at(ns); !ok || when.Before(due) {
+			if when := column.At(ns); !ok || when.Before(due) {
 				due, ok = when, true
 			}
 			return err
 		}
 		for _, duty := range duties {
-			t.ask("SELECT due FROM marker WHERE duty = $1 AND lease_end <= $2 ORDER BY due LIMIT 1", earliest, string(duty), nanos(t.now))
+			t.ask("SELECT due FROM marker WHERE duty = $1 AND lease_end <= $2 ORDER BY due LIMIT 1", earliest, string(duty), column.Nanos(t.now))
 			// Of those leased only such as are due before the first free one count.
 			t.ask(`SELECT min(GREATEST(due, lease_end)) FROM marker WHERE duty = $1 AND lease_end > $2
  AND due < COALESCE((SELECT f.due FROM marker f WHERE f.duty = $1 AND f.lease_end <= $2 ORDER BY f.due LIMIT 1), 9223372036854775807)
- HAVING count(*) > 0`, earliest, string(duty), nanos(t.now))
+ HAVING count(*) > 0`, earliest, string(duty), column.Nanos(t.now))
 		}
 		return t.flush()
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -66,7 +67,7 @@ func (d *DB) lease(ctx context.Context, verb string, c segment.Chain, owner segm
 			return err
 		}
 		row.LeaseEnd = t.now.Add(lease)
-		t.exec("UPDATE chain SET lease_end = $1 WHERE epoch = $2::int8 AND shard = $3::int8", nanos(row.LeaseEnd), int64(c.Epoch), int64(c.Shard))
+		t.exec("UPDATE chain SET lease_end = $1 WHERE epoch = $2::int8 AND shard = $3::int8", column.Nanos(row.LeaseEnd), int64(c.Epoch), int64(c.Shard))
 		return nil
 	})
 	return row, err
@@ -96,32 +97,25 @@ func (d *DB) Chains(ctx context.Context) (out []catalog.ChainRow, err error) {
 }
 
 func (t *tx) askChains(out *[]catalog.ChainRow, how string) {
-	t.ask("SELECT "+chainCols+" FROM chain ORDER BY epoch, shard"+how, func(scan scanFunc) error {
-		r, err := scanChain(scan)
+	t.ask("SELECT "+column.Chains+" FROM chain ORDER BY epoch, shard"+how, func(scan column.Scan) error {
+		r, err := column.Chain(scan)
 		*out = append(*out, r)
 		return err
 	})
 }
 
-const termCols = "epoch, shard, term, owner, first, last, last_seq"
-
 // Terms lists a chain's terms.
 func (d *DB) Terms(ctx context.Context, c segment.Chain) (out []catalog.TermRow, err error) {
 	err = d.read(ctx, "Terms", func(t *tx) error {
 		out = nil
-		t.ask("SELECT "+termCols+" FROM term WHERE epoch = $1::int8 AND shard = $2::int8 ORDER BY term", func(scan scanFunc) error {
-			r, err := scanTerm(scan)
+		t.ask("SELECT "+column.Terms+" FROM term WHERE epoch = $1::int8 AND shard = $2::int8 ORDER BY term", func(scan column.Scan) error {
+			r, err := column.Term(scan)
 			out = append(out, r)
 			return err
 		}, int64(c.Epoch), int64(c.Shard))
 		return nil
 	})
 	return out, err
-}
-
-func scanTerm(scan scanFunc) (r catalog.TermRow, err error) {
-	err = scan(&r.Epoch, &r.Shard, &r.Term, &r.Owner, &r.First, &r.Last, &r.LastSeq)
-	return r, err
 }
 
 // AckClosed moves a consumer's cursor on a chain that has no owner any more.

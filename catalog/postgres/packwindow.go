@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -13,7 +14,7 @@ func (d *DB) PackWindow(ctx context.Context, c segment.Chain, generation uint32,
 		return w, catalog.Invalid("PackWindow", "%d packs", packs)
 	}
 	err = d.read(ctx, "PackWindow", func(t *tx) (err error) {
-		w, err = t.packWindow(c, generation, packBound{page(packs), d.windowRefs})
+		w, err = t.packWindow(c, generation, packBound{catalog.PageSize(packs), d.windowRefs})
 		return err
 	})
 	return w, err
@@ -55,7 +56,7 @@ func (t *tx) packWindow(c segment.Chain, generation uint32, bound packBound) (w 
 			w.LiveFrom[live[i].StreamID] = live[i].LiveFrom
 		}
 	}
-	sortRefs(w.Refs)
+	catalog.SortRefs(w.Refs)
 	return w, nil
 }
 
@@ -70,7 +71,7 @@ func (t *tx) askPacks(c segment.Chain, generation uint32, limit int, take func(s
 	t.ask(`SELECT o.key FROM object o WHERE o.kind = 'pack' AND o.generation = $1 AND o.key > $2 AND o.key < $3 AND EXISTS (
  SELECT 1 FROM ref r JOIN stream s ON s.id = r.stream JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard
  WHERE r.object = o.id AND (r.epoch, r.last) >= (s.live_epoch, s.live_seq) AND r.last > c.watermark_seq) ORDER BY o.key LIMIT $4`,
-		func(scan scanFunc) error {
+		func(scan column.Scan) error {
 			var key string
 			err := scan(&key)
 			take(key)

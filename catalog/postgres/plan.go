@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -32,7 +33,7 @@ func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
 	if err != nil {
 		return p, err
 	}
-	limit := page(r.Limit)
+	limit := catalog.PageSize(r.Limit)
 	pl, err := catalog.NewPlanner(m.Stream, r, limit, func(e segment.Epoch) (segment.Pos, error) {
 		if live, ok := lives[e]; ok {
 			return live, nil
@@ -48,7 +49,7 @@ func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
 	err = t.query(`WITH begin AS (SELECT epoch, first FROM ref WHERE stream = $1 AND (epoch, first) <= ($2::int8, $3::int8) ORDER BY epoch DESC, first DESC LIMIT 1)
  `+selectRefs+`WHERE r.stream = $1 AND (r.epoch, r.first) >= (COALESCE((SELECT epoch FROM begin), 0), COALESCE((SELECT first FROM begin), 0))
  AND (r.epoch, r.first) <= ($4::int8, $5::int8) AND (r.epoch, r.last) >= ($2::int8, $3::int8) AND `+notDead+`
- ORDER BY r.stream, r.epoch, r.first LIMIT $6`, func(scan scanFunc) error {
+ ORDER BY r.stream, r.epoch, r.first LIMIT $6`, func(scan column.Scan) error {
 		l, err := scanRef(scan)
 		if err != nil {
 			return err
@@ -58,14 +59,8 @@ func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
 			return errStop
 		}
 		return err
-	}, m.ID, int64(pl.From.Epoch), seqArg(pl.From.Seq), int64(pl.To.Epoch), seqArg(pl.To.Seq), int64(limit+1))
+	}, m.ID, int64(pl.From.Epoch), column.Seq(pl.From.Seq), int64(pl.To.Epoch), column.Seq(pl.To.Seq), int64(limit+1))
 	return pl.Done(), err
-}
-
-// seqArg is a seq to compare with, which may be any.
-func seqArg(s segment.Seq) int64 {
-	const most = 1<<63 - 1
-	return int64(min(s, most))
 }
 
 // liveFroms is where a stream's rows live from in the chain that each epoch has for it.
@@ -76,7 +71,7 @@ func (t *tx) liveFroms(m *maybeStream, tops []catalog.Topology) (map[segment.Epo
 	}
 	out := map[segment.Epoch]segment.Pos{}
 	err := t.query(`SELECT c.epoch, c.shard, c.watermark_seq FROM unnest($1::int8[], $2::int8[]) j(epoch, shard)
- JOIN chain c ON c.epoch = j.epoch AND c.shard = j.shard`, func(scan scanFunc) error {
+ JOIN chain c ON c.epoch = j.epoch AND c.shard = j.shard`, func(scan column.Scan) error {
 		var c segment.Chain
 		var watermark segment.Seq
 		err := scan(&c.Epoch, &c.Shard, &watermark)

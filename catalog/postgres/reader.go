@@ -4,18 +4,9 @@ import (
 	"context"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
-
-// pageMax bounds every page of rows, whatever was asked.
-const pageMax = 10_000
-
-func page(limit int) int {
-	if limit <= 0 || limit > pageMax {
-		return pageMax
-	}
-	return limit
-}
 
 // Stream is one stream by name.
 func (d *DB) Stream(ctx context.Context, name string) (catalog.Stream, error) {
@@ -37,11 +28,11 @@ func (d *DB) Stream(ctx context.Context, name string) (catalog.Stream, error) {
 func (d *DB) Streams(ctx context.Context, after string, limit int) (out []catalog.Stream, err error) {
 	err = d.read(ctx, "Streams", func(t *tx) error {
 		out = nil
-		t.ask("SELECT "+streamCols+" FROM stream s WHERE s.name > $1 ORDER BY s.name LIMIT $2", func(scan scanFunc) error {
+		t.ask("SELECT "+column.Streams+" FROM stream s WHERE s.name > $1 ORDER BY s.name LIMIT $2", func(scan column.Scan) error {
 			s, err := scanStream(scan)
 			out = append(out, s)
 			return err
-		}, []byte(after), int64(page(limit)))
+		}, []byte(after), int64(catalog.PageSize(limit)))
 		return nil
 	})
 	return out, err
@@ -51,7 +42,7 @@ func (d *DB) Streams(ctx context.Context, after string, limit int) (out []catalo
 func (d *DB) Slots(ctx context.Context, c segment.Chain, from segment.ID, limit int) (out []catalog.SlotRow, err error) {
 	err = d.read(ctx, "Slots", func(t *tx) error {
 		out = nil
-		t.askSlots(&out, "s.id >= $3 ORDER BY s.id LIMIT $4", c, int64(from), int64(page(limit)))
+		t.askSlots(&out, "s.id >= $3 ORDER BY s.id LIMIT $4", c, int64(from), int64(catalog.PageSize(limit)))
 		return nil
 	})
 	return out, err
@@ -63,11 +54,11 @@ func (d *DB) ChainRefs(ctx context.Context, c segment.Chain, from segment.Seq, l
 	err := d.read(ctx, "ChainRefs", func(t *tx) error {
 		live = nil
 		t.askRefs(&live, selectRefs+"WHERE r.epoch = $1::int8 AND r.shard = $2::int8 AND r.last >= $3 ORDER BY r.last LIMIT $4",
-			int64(c.Epoch), int64(c.Shard), int64(from), int64(page(limit)))
+			int64(c.Epoch), int64(c.Shard), int64(from), int64(catalog.PageSize(limit)))
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return plainRefs(live), nil
+	return catalog.PlainRefs(live), nil
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/strandline/strandline/catalog"
-	"github.com/strandline/strandline/segment"
+	"github.com/strandline/strandline/catalog/internal/column"
 )
 
 // A ref is read with left joins: one that names a missing row is corruption, and must not
@@ -25,50 +25,20 @@ const (
 	notDead = `(s.id IS NULL OR c.epoch IS NULL OR (r.epoch, r.last) >= (s.live_epoch, s.live_seq) AND r.last > c.watermark_seq)`
 )
 
-// scanRef reads refCols: the ref and the effective live_from of its stream in its chain.
-func scanRef(scan scanFunc, more ...any) (catalog.LiveRef, error) {
-	var v [21]int64
+// scanRef reads refCols, and more columns after them.
+func scanRef(scan column.Scan, more ...any) (catalog.LiveRef, error) {
 	var name []byte
-	var liveEpoch, liveSeq, watermark int64
-	var l catalog.LiveRef
-	r := &l.Ref
-	if err := scan(append([]any{
-		&v[0], &name, &v[1], &v[2], &v[3], &v[4], &v[5], &v[6],
-		&r.Key, (*string)(&r.Kind), (*string)(&r.Class), &v[7], &v[8],
-		&v[9], &v[10], &v[11], &v[12], &v[13], &v[14], &v[15], &v[16], &v[17], &v[18], &v[19], &v[20],
-		&liveEpoch, &liveSeq, &watermark,
-	}, more...)...); err != nil {
-		return l, err
-	}
-	r.StreamID, r.Stream = v[0], string(name)
-	r.Chain = segment.Chain{Epoch: segment.Epoch(v[1]), Shard: segment.Shard(v[2])}
-	r.First, r.Last = segment.Seq(v[3]), segment.Seq(v[4])
-	r.PrevLast = segment.Pos{Epoch: segment.Epoch(v[5]), Seq: segment.Seq(v[6])}
-	r.Revision, r.Generation = int32(v[7]), uint32(v[8])
-	r.Chunks, r.Offset, r.Stored, r.Raw = uint32(v[9]), v[10], v[11], v[12]
-	r.Codec, r.CRC, r.Sum = segment.Codec(v[13]), uint32(v[14]), uint64(v[15])
-	r.Rows, r.RowSum, r.Bytes = uint64(v[16]), uint64(v[17]), v[18]
-	r.MinTime, r.MaxTime = v[19], v[20]
-	if r.Kind == "" || liveEpoch < 0 || watermark < 0 {
-		return l, fmt.Errorf("%w: ref %s of stream %d names no object, stream or chain that stands; run fsck", catalog.ErrCorrupt, r.FirstPos(), r.StreamID)
-	}
-	l.LiveFrom = catalog.EffectiveLiveFrom(segment.Pos{Epoch: segment.Epoch(liveEpoch), Seq: segment.Seq(liveSeq)}, r.Chain, segment.Seq(watermark))
-	return l, nil
+	l, err := column.Ref(scan, &name, more...)
+	l.Stream = string(name)
+	return l, err
 }
 
 func (t *tx) askRefs(out *[]catalog.LiveRef, q string, args ...any) {
-	t.ask(q, func(scan scanFunc) error {
+	t.ask(q, func(scan column.Scan) error {
 		l, err := scanRef(scan)
 		*out = append(*out, l)
 		return err
 	}, args...)
-}
-
-// sortRefs brings refs into the order of the table.
-func sortRefs(refs []catalog.Ref) {
-	slices.SortFunc(refs, func(a, b catalog.Ref) int {
-		return cmp.Or(cmp.Compare(a.StreamID, b.StreamID), a.FirstPos().Compare(b.FirstPos()))
-	})
 }
 
 // refID is a ref's primary key.
@@ -92,7 +62,7 @@ func (t *tx) askStanding(refs []catalog.Ref) map[refID]catalog.LiveRef {
 	out := make(map[refID]catalog.LiveRef, len(refs))
 	streams, epochs, firsts := idsOf(refs)
 	t.ask("SELECT "+refCols+` FROM unnest($1::int8[], $2::int8[], $3::int8[]) j(stream, epoch, first)
- JOIN ref r ON r.stream = j.stream AND r.epoch = j.epoch AND r.first = j.first`+refJoins, func(scan scanFunc) error {
+ JOIN ref r ON r.stream = j.stream AND r.epoch = j.epoch AND r.first = j.first`+refJoins, func(scan column.Scan) error {
 		l, err := scanRef(scan)
 		out[idOf(&l.Ref)] = l
 		return err
@@ -123,11 +93,11 @@ func (t *tx) deleteRefs(refs []catalog.Ref, objects map[string]int64) {
 func (t *tx) lockObjects(come, gone []catalog.Ref) (map[string]int64, error) {
 	created := distinct(come)
 	t.createObjects(created)
-	keys := keysOf(slices.Concat(come, gone), func(*catalog.Ref) bool { return true })
+	keys := catalog.KeysOf(slices.Concat(come, gone), nil)
 	slices.Sort(keys)
 	out := make(map[string]int64, len(keys))
 	have := make(map[string]catalog.Ref, len(keys))
-	err := t.query("SELECT id, key, kind, class, revision, generation FROM object WHERE key = ANY($1::text[]) ORDER BY key FOR UPDATE", func(scan scanFunc) error {
+	err := t.query("SELECT id, key, kind, class, revision, generation FROM object WHERE key = ANY($1::text[]) ORDER BY key FOR UPDATE", func(scan column.Scan) error {
 		var id int64
 		var r catalog.Ref
 		err := scan(&id, &r.Key, (*string)(&r.Kind), (*string)(&r.Class), &r.Revision, &r.Generation)
@@ -177,48 +147,19 @@ func distinct(refs []catalog.Ref) []catalog.Ref {
 // any more; dropped has their keys when the queue was sent.
 func (t *tx) dropObjects(refs []catalog.Ref) (dropped map[string]bool) {
 	dropped = map[string]bool{}
-	t.ask(`DELETE FROM object o WHERE o.key = ANY($1::text[]) AND NOT EXISTS (SELECT 1 FROM ref r WHERE r.object = o.id) RETURNING o.key`, func(scan scanFunc) error {
+	t.ask(`DELETE FROM object o WHERE o.key = ANY($1::text[]) AND NOT EXISTS (SELECT 1 FROM ref r WHERE r.object = o.id) RETURNING o.key`, func(scan column.Scan) error {
 		var key string
 		err := scan(&key)
 		dropped[key] = true
 		return err
-	}, keysOf(refs, func(*catalog.Ref) bool { return true }))
+	}, catalog.KeysOf(refs, nil))
 	return dropped
-}
-
-// keysOf lists the distinct keys of the refs that pick takes, in first-seen order.
-func keysOf(refs []catalog.Ref, pick func(*catalog.Ref) bool) []string {
-	seen := map[string]bool{}
-	keys := []string{}
-	for i := range refs {
-		if r := &refs[i]; pick(r) && !seen[r.Key] {
-			seen[r.Key] = true
-			keys = append(keys, r.Key)
-		}
-	}
-	return keys
-}
-
-func isSlot(r *catalog.Ref) bool { return r.Kind == catalog.RefSlot }
-
-func plainRefs(live []catalog.LiveRef) []catalog.Ref {
-	out := make([]catalog.Ref, len(live))
-	for i := range live {
-		out[i] = live[i].Ref
-	}
-	return out
-}
-
-// pageOf cuts the one row more that was asked for.
-func pageOf(live []catalog.LiveRef, n int) (refs []catalog.Ref, more bool) {
-	more = len(live) > n
-	return plainRefs(live[:min(n, len(live))]), more
 }
 
 // askKinds stops a deleting verb if any ref's object has a kind that this build does not
 // know (K16).
 func (t *tx) askKinds(verb string) {
-	t.ask("SELECT kind, key FROM object WHERE kind <> 'slot' AND kind <> 'stream' AND kind <> 'pack' AND kind <> 'lost' LIMIT 1", func(scan scanFunc) error {
+	t.ask("SELECT kind, key FROM object WHERE kind <> 'slot' AND kind <> 'stream' AND kind <> 'pack' AND kind <> 'lost' LIMIT 1", func(scan column.Scan) error {
 		var kind, key string
 		if err := scan(&kind, &key); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -31,7 +32,7 @@ func (t *tx) resolveSettled(c segment.Chain, markers []catalog.MarkerRef) (int, 
 	t.ask(`SELECT s.id, s.bytes FROM unnest($3::text[], $4::int8[], $5::int8[]) j(id, slot, version)
  JOIN slot s ON s.epoch = $1::int8 AND s.shard = $2::int8 AND s.id = j.slot
  JOIN marker m ON m.duty = 'settle' AND m.id = j.id AND m.version = j.version
- WHERE s.owed AND NOT EXISTS (SELECT 1 FROM object o JOIN ref r ON r.object = o.id WHERE o.key = s.key) FOR UPDATE OF m`, func(scan scanFunc) error {
+ WHERE s.owed AND NOT EXISTS (SELECT 1 FROM object o JOIN ref r ON r.object = o.id WHERE o.key = s.key) FOR UPDATE OF m`, func(scan column.Scan) error {
 		var id, n int64
 		err := scan(&id, &n)
 		done, bytes = append(done, id), bytes+n
@@ -53,7 +54,7 @@ func (t *tx) resolveSettled(c segment.Chain, markers []catalog.MarkerRef) (int, 
 		return 0, err
 	}
 	row.TransitBytes -= bytes
-	row.TransitSince = at(since)
+	row.TransitSince = column.At(since)
 	t.armTrim(c, settings)
 	return len(done), t.putChain(&row)
 }

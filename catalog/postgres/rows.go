@@ -1,33 +1,15 @@
 package postgres
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
 // Epochs and shards are int in the tables and int8 in the statements: an epoch that no
 // table can hold is compared, and found nowhere.
-
-const chainCols = `epoch, shard, owner, address, term, lease_end, closed, absorbed_end, last_uuid, last_term, next_seq,
- rewritten, condemned, condemned_at, trimmed, watermark_seq, watermark_segment, consumers, transit_bytes, transit_since, trim_journal`
-
-func scanChain(scan scanFunc) (catalog.ChainRow, error) {
-	var r catalog.ChainRow
-	var lease, condemned, transit int64
-	var consumers string
-	if err := scan(&r.Epoch, &r.Shard, &r.Owner, &r.Address, &r.Term, &lease, &r.Closed, &r.AbsorbedEnd, &r.LastUUID, &r.LastTerm, &r.NextSeq,
-		&r.Rewritten, &r.Condemned, &condemned, &r.Trimmed, &r.WatermarkSeq, &r.WatermarkSegment, &consumers, &r.TransitBytes, &transit, &r.TrimJournal); err != nil {
-		return r, err
-	}
-	r.LeaseEnd, r.CondemnedAt, r.TransitSince = at(lease), at(condemned), at(transit)
-	if err := fromJSON("consumers of chain "+r.Chain.String(), consumers, &r.Consumers); err != nil {
-		return r, err
-	}
-	return r, catalog.CheckCursors(&r)
-}
 
 // maybeChain is what a query for one chain finds.
 type maybeChain struct {
@@ -44,9 +26,9 @@ func (m *maybeChain) get(c segment.Chain) (catalog.ChainRow, error) {
 
 func (t *tx) askChain(c segment.Chain, how string) *maybeChain {
 	m := &maybeChain{}
-	t.ask("SELECT "+chainCols+" FROM chain WHERE epoch = $1::int8 AND shard = $2::int8"+how, func(scan scanFunc) (err error) {
+	t.ask("SELECT "+column.Chains+" FROM chain WHERE epoch = $1::int8 AND shard = $2::int8"+how, func(scan column.Scan) (err error) {
 		m.found = true
-		m.row, err = scanChain(scan)
+		m.row, err = column.Chain(scan)
 		return err
 	}, int64(c.Epoch), int64(c.Shard))
 	return m
@@ -78,54 +60,34 @@ func (t *tx) putChain(r *catalog.ChainRow) error {
 	if err := catalog.CheckCursors(r); err != nil {
 		return err
 	}
-	if r.Consumers == nil {
-		r.Consumers = []segment.Consumer{}
-	}
-	consumers, err := json.Marshal(r.Consumers)
+	consumers, err := column.Consumers(r.Consumers)
 	if err != nil {
 		return err
 	}
 	t.exec(`UPDATE chain SET owner = $1, address = $2, term = $3, lease_end = $4, closed = $5, absorbed_end = $6, last_uuid = $7, last_term = $8, next_seq = $9,
  rewritten = $10, condemned = $11, condemned_at = $12, trimmed = $13, watermark_seq = $14, watermark_segment = $15, consumers = $16, transit_bytes = $17, transit_since = $18, trim_journal = $19
  WHERE epoch = $20::int8 AND shard = $21::int8`,
-		r.Owner[:], plain(r.Address), int64(r.Term), nanos(r.LeaseEnd), r.Closed, int64(r.AbsorbedEnd), r.LastUUID[:], int64(r.LastTerm), int64(r.NextSeq),
-		int64(r.Rewritten), int64(r.Condemned), nanos(r.CondemnedAt), int64(r.Trimmed), int64(r.WatermarkSeq), int64(r.WatermarkSegment),
-		string(consumers), r.TransitBytes, nanos(r.TransitSince), int64(r.TrimJournal), int64(r.Epoch), int64(r.Shard))
+		r.Owner[:], plain(r.Address), int64(r.Term), column.Nanos(r.LeaseEnd), r.Closed, int64(r.AbsorbedEnd), r.LastUUID[:], int64(r.LastTerm), int64(r.NextSeq),
+		int64(r.Rewritten), int64(r.Condemned), column.Nanos(r.CondemnedAt), int64(r.Trimmed), int64(r.WatermarkSeq), int64(r.WatermarkSegment),
+		consumers, r.TransitBytes, column.Nanos(r.TransitSince), int64(r.TrimJournal), int64(r.Epoch), int64(r.Shard))
 	return nil
 }
 
-const slotCols = `s.epoch, s.shard, s.id, s.first, s.next, s.bytes, s.uuid, s.prev, s.digest, s.term, s.sealed, s.closed, s.void`
-
-// scanSlot reads slotCols and more columns after them.
-func scanSlot(scan scanFunc, more ...any) (catalog.SlotRow, error) {
-	var r catalog.SlotRow
-	var digest, sealed int64
-	err := scan(append([]any{
-		&r.Epoch, &r.Shard, &r.ID, &r.First, &r.Next, &r.Bytes, &r.UUID, &r.Prev, &digest, &r.Term, &sealed, &r.Closed, &r.Void,
-	}, more...)...)
-	r.Digest, r.Sealed = uint64(digest), at(sealed)
-	return r, err
-}
-
 // ofChain begins the condition of every query over one chain's slots.
-const ofChain = "SELECT " + slotCols + " FROM slot s WHERE s.epoch = $1::int8 AND s.shard = $2::int8 AND "
+const ofChain = "SELECT " + column.Slots + " FROM slot s WHERE s.epoch = $1::int8 AND s.shard = $2::int8 AND "
 
 func (t *tx) askSlots(out *[]catalog.SlotRow, where string, c segment.Chain, args ...any) {
-	t.ask(ofChain+where, func(scan scanFunc) error {
-		r, err := scanSlot(scan)
+	t.ask(ofChain+where, func(scan column.Scan) error {
+		r, err := column.Slot(scan)
 		*out = append(*out, r)
 		return err
 	}, append([]any{int64(c.Epoch), int64(c.Shard)}, args...)...)
 }
 
-const streamCols = `s.id, s.name, s.live_epoch, s.live_seq, s.last_epoch, s.last_seq, s.deleted, s.created`
-
-func scanStream(scan scanFunc, more ...any) (catalog.Stream, error) {
-	var s catalog.Stream
+func scanStream(scan column.Scan, more ...any) (catalog.Stream, error) {
 	var name []byte
-	var created int64
-	err := scan(append([]any{&s.ID, &name, &s.LiveFrom.Epoch, &s.LiveFrom.Seq, &s.Last.Epoch, &s.Last.Seq, &s.Deleted, &created}, more...)...)
-	s.Name, s.Created = string(name), at(created)
+	s, err := column.Stream(scan, &name, more...)
+	s.Name = string(name)
 	return s, err
 }
 
@@ -139,9 +101,9 @@ type maybeStream struct {
 
 func (t *tx) askStream(where string, arg any, how string) *maybeStream {
 	m := &maybeStream{by: arg}
-	t.ask("SELECT "+streamCols+`, s.last_shard,
+	t.ask("SELECT "+column.Streams+`, s.last_shard,
  COALESCE((SELECT c.watermark_seq FROM chain c WHERE c.epoch = s.last_epoch AND c.shard = s.last_shard), 0) FROM stream s WHERE `+where+how,
-		func(scan scanFunc) (err error) {
+		func(scan column.Scan) (err error) {
 			m.found = true
 			var shard, watermark int64
 			m.Stream, err = scanStream(scan, &shard, &watermark)
@@ -164,10 +126,6 @@ func (m *maybeStream) check() error {
 // audit appends a row. Numbers come from a sequence, so two that are written at once may
 // come to be seen in the other order.
 func (t *tx) audit(kind, subject, detail string) {
-	t.exec("INSERT INTO audit (at, kind, subject, detail) VALUES ($1, $2, $3, $4)", nanos(t.now), plain(kind), plain(subject), plain(detail))
-	t.exec("DELETE FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - $1::int8", auditKept)
+	t.exec("INSERT INTO audit (at, kind, subject, detail) VALUES ($1, $2, $3, $4)", column.Nanos(t.now), plain(kind), plain(subject), plain(detail))
+	t.exec("DELETE FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - $1::int8", catalog.AuditKept)
 }
-
-// auditKept is how many audit rows stay; at a few hundred bytes each they stay small
-// beside the refs.
-const auditKept = 100_000

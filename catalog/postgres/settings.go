@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -28,14 +29,14 @@ func (d *DB) Now(ctx context.Context) (now time.Time, err error) {
 // askSettings reads what stands; a deployment of Nil means never initialised.
 func (t *tx) askSettings(how string) *catalog.Settings {
 	out := &catalog.Settings{Schema: schemaVersion}
-	t.ask("SELECT name, id, value, old, effective FROM settings"+how, func(scan scanFunc) error {
+	t.ask("SELECT name, id, value, old, effective FROM settings"+how, func(scan column.Scan) error {
 		var name string
 		var id []byte
 		var value, old, effective int64
 		if err := scan(&name, &id, &value, &old, &effective); err != nil {
 			return err
 		}
-		m := catalog.Margin{Seeded: true, Value: time.Duration(value), Old: time.Duration(old), Effective: at(effective)}
+		m := catalog.Margin{Seeded: true, Value: time.Duration(value), Old: time.Duration(old), Effective: column.At(effective)}
 		switch {
 		case name == settingDeployment && len(id) == len(out.Deployment):
 			copy(out.Deployment[:], id)
@@ -129,7 +130,7 @@ func (d *DB) seed(ctx context.Context, m margin, v time.Duration) (out catalog.M
 		}
 		// The first value is in force at once: deleters waited the default until now, and
 		// readers relied on the least.
-		t.exec("INSERT INTO settings VALUES ($1, '', $2, $3, $4) ON CONFLICT DO NOTHING", m.name, int64(v), int64(v), nanos(t.now))
+		t.exec("INSERT INTO settings VALUES ($1, '', $2, $3, $4) ON CONFLICT DO NOTHING", m.name, int64(v), int64(v), column.Nanos(t.now))
 		s, err := t.settings("")
 		out = m.get(s)
 		return err
@@ -160,10 +161,10 @@ func (d *DB) setMargin(ctx context.Context, m margin, v time.Duration) (out cata
 			return err
 		}
 		if !stood.Seeded {
-			t.exec("INSERT INTO settings VALUES ($1, '', $2, $3, $4)", m.name, int64(out.Value), int64(out.Old), nanos(out.Effective))
+			t.exec("INSERT INTO settings VALUES ($1, '', $2, $3, $4)", m.name, int64(out.Value), int64(out.Old), column.Nanos(out.Effective))
 			return nil
 		}
-		t.exec("UPDATE settings SET value = $2, old = $3, effective = $4 WHERE name = $1", m.name, int64(out.Value), int64(out.Old), nanos(out.Effective))
+		t.exec("UPDATE settings SET value = $2, old = $3, effective = $4 WHERE name = $1", m.name, int64(out.Value), int64(out.Old), column.Nanos(out.Effective))
 		return nil
 	})
 	if err != nil {
@@ -182,8 +183,8 @@ func (d *DB) RegisterAuditor(ctx context.Context, id string, lease time.Duration
 		if err := t.know(); err != nil {
 			return err
 		}
-		t.exec("INSERT INTO auditor VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET lease_end = excluded.lease_end", plain(id), nanos(t.now.Add(lease)))
-		t.exec("DELETE FROM auditor WHERE lease_end <= $1", nanos(t.now))
+		t.exec("INSERT INTO auditor VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET lease_end = excluded.lease_end", plain(id), column.Nanos(t.now.Add(lease)))
+		t.exec("DELETE FROM auditor WHERE lease_end <= $1", column.Nanos(t.now))
 		t.dropLeases()
 		_, err := t.one("SELECT count(*) FROM auditor", nil, &live)
 		return err

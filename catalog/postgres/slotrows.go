@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -26,7 +27,7 @@ func (t *tx) mergeSlots(row *catalog.ChainRow, from segment.ID) error {
 	n := len(stand)
 	ids, firsts, bytes, sealed := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	for i, s := range stand {
-		ids[i], firsts[i], bytes[i], sealed[i] = int64(s.ID), int64(s.First), s.Bytes, nanos(s.Sealed)
+		ids[i], firsts[i], bytes[i], sealed[i] = int64(s.ID), int64(s.First), s.Bytes, column.Nanos(s.Sealed)
 	}
 	t.exec("DELETE FROM slot WHERE epoch = $1::int8 AND shard = $2::int8 AND id >= $3 AND id < $4 AND id <> ALL($5::int8[])",
 		int64(row.Epoch), int64(row.Shard), begin, int64(end), ids)

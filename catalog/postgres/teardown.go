@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -55,9 +56,9 @@ func (d *DB) WalkStream(ctx context.Context, streamID int64, limit int) (w catal
 		w = catalog.WalkPage{}
 		t.askKinds("WalkStream")
 		m := t.askStream("s.id = $1::int8", streamID, "")
-		n := page(limit)
+		n := catalog.PageSize(limit)
 		// Each row is dead or ends the walk: one more than a page is enough to know.
-		t.ask(selectRefs+"WHERE r.stream = $1 ORDER BY r.stream, r.epoch, r.first LIMIT $2", func(scan scanFunc) error {
+		t.ask(selectRefs+"WHERE r.stream = $1 ORDER BY r.stream, r.epoch, r.first LIMIT $2", func(scan column.Scan) error {
 			l, err := scanRef(scan)
 			if err != nil {
 				return err
@@ -102,7 +103,7 @@ func (d *DB) ArmWatchers(ctx context.Context, refs []catalog.Ref) error {
 			return err
 		}
 		t.watchSettled(refs, grace)
-		return t.slotsDue(keysOf(refs, isSlot))
+		return t.slotsDue(catalog.KeysOf(refs, (*catalog.Ref).IsSlot))
 	})
 }
 
@@ -120,7 +121,7 @@ func (t *tx) slotsDue(keys []string) error {
 		ids[i] = catalog.SettleID(k.Chain, k.ID)
 	}
 	t.newVersion()
-	t.exec("UPDATE marker SET version = "+version+", due = LEAST(due, $1) FROM unnest($2::text[]) j(id) WHERE marker.duty = 'settle' AND marker.id = j.id", nanos(t.now), ids)
+	t.exec("UPDATE marker SET version = "+version+", due = LEAST(due, $1) FROM unnest($2::text[]) j(id) WHERE marker.duty = 'settle' AND marker.id = j.id", column.Nanos(t.now), ids)
 	return nil
 }
 
@@ -159,7 +160,7 @@ func (d *DB) RetireRefs(ctx context.Context, refs []catalog.Ref) (retired int, e
 			return err
 		}
 		retired = len(gone)
-		return t.slotsDue(keysOf(gone, func(r *catalog.Ref) bool { return isSlot(r) && dropped[r.Key] }))
+		return t.slotsDue(catalog.KeysOf(gone, func(r *catalog.Ref) bool { return r.IsSlot() && dropped[r.Key] }))
 	})
 	if err != nil {
 		return 0, err

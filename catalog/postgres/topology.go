@@ -7,24 +7,15 @@ import (
 	"slices"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
-const topologyCols = "epoch, shards, class, buckets, settle, state, retention"
-
 func (t *tx) askTopologies(out *[]catalog.Topology, where string, args ...any) {
-	t.ask("SELECT "+topologyCols+" FROM topology "+where, func(scan scanFunc) error {
-		var r catalog.Topology
-		var buckets, retention string
-		if err := scan(&r.Epoch, &r.Shards, (*string)(&r.Class), &buckets, &r.Settle, (*string)(&r.State), &retention); err != nil {
-			return err
-		}
-		var err error
-		if r.Retention, err = catalog.DecodeRetention(retention); err != nil {
-			return fmt.Errorf("epoch %d: %w", r.Epoch, err)
-		}
+	t.ask("SELECT "+column.Topologies+" FROM topology "+where, func(scan column.Scan) error {
+		r, err := column.Topology(scan)
 		*out = append(*out, r)
-		return fromJSON(fmt.Sprintf("buckets of epoch %d", r.Epoch), buckets, &(*out)[len(*out)-1].Buckets)
+		return err
 	}, args...)
 }
 
@@ -65,7 +56,7 @@ func (d *DB) EnsureTopology(ctx context.Context, want catalog.Topology) (out cat
 }
 
 func (t *tx) createTopology(r *catalog.Topology) error {
-	buckets, err := toJSON(r.Buckets)
+	buckets, err := column.JSON(r.Buckets)
 	if err != nil {
 		return err
 	}
@@ -73,7 +64,7 @@ func (t *tx) createTopology(r *catalog.Topology) error {
 	if err != nil {
 		return err
 	}
-	t.exec("INSERT INTO topology ("+topologyCols+") VALUES ($1::int8, $2, $3, $4, $5, $6, $7)",
+	t.exec("INSERT INTO topology ("+column.Topologies+") VALUES ($1::int8, $2, $3, $4, $5, $6, $7)",
 		int64(r.Epoch), int64(r.Shards), string(r.Class), buckets, r.Settle, string(r.State), retention)
 	nobody := segment.UUID{}
 	t.exec(`INSERT INTO chain SELECT $1::int8, i, $3::bytea, '', 0, 0, false, 1, $3::bytea, 0, 1, 1, 1, 0, 1, 0, 0, '[]', 0, 0, 1

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -38,7 +39,7 @@ func (t *tx) rewrittenInput(row catalog.ChainRow, holdMax int64) (in catalog.Rew
 	known := false
 	t.askOne("SELECT settle FROM topology WHERE epoch = $1::int8", []any{epoch}, &known, &in.Settle)
 	prefix := catalog.ChainID(row.Chain)
-	t.ask("SELECT id FROM marker WHERE duty = 'settle' AND id > $1 AND id < $2 ORDER BY id LIMIT 1", func(scan scanFunc) error {
+	t.ask("SELECT id FROM marker WHERE duty = 'settle' AND id > $1 AND id < $2 ORDER BY id LIMIT 1", func(scan column.Scan) error {
 		var id string
 		err := scan(&id)
 		if err == nil {
@@ -78,7 +79,7 @@ func (t *tx) consumerHold(in *catalog.RewrittenInput, cursor segment.Seq, holdMa
 	var bytes int64
 	// Slots behind the last that is acknowledged, newest first.
 	return t.query(`SELECT id, bytes, void FROM slot WHERE epoch = $1::int8 AND shard = $2::int8 AND id >= $3 AND id > COALESCE((
- SELECT id FROM slot WHERE epoch = $1::int8 AND shard = $2::int8 AND id >= $3 AND NOT void AND next <= $4 ORDER BY id DESC LIMIT 1), 0) ORDER BY id DESC`, func(scan scanFunc) error {
+ SELECT id FROM slot WHERE epoch = $1::int8 AND shard = $2::int8 AND id >= $3 AND NOT void AND next <= $4 ORDER BY id DESC LIMIT 1), 0) ORDER BY id DESC`, func(scan column.Scan) error {
 		var id segment.ID
 		var n int64
 		var void bool
@@ -110,10 +111,10 @@ func (d *DB) DueSlots(ctx context.Context, c segment.Chain, limit int) (p catalo
 		}
 		p.Now, p.Due = t.now, catalog.SlotsDue(&p.Chain, t.graceOf(settings), t.now)
 		var named []catalog.LiveRef
-		t.askSlots(&p.Slots, "s.id >= $3 AND s.id < $4 ORDER BY s.id LIMIT $5", c, int64(p.Chain.Trimmed), int64(p.Chain.Condemned), int64(page(limit)))
+		t.askSlots(&p.Slots, "s.id >= $3 AND s.id < $4 ORDER BY s.id LIMIT $5", c, int64(p.Chain.Trimmed), int64(p.Chain.Condemned), int64(catalog.PageSize(limit)))
 		t.askNamedSlots(&named, c, p.Chain.Trimmed, p.Chain.Condemned)
 		err = t.flush()
-		p.Named = plainRefs(named)
+		p.Named = catalog.PlainRefs(named)
 		return err
 	})
 	if err != nil {
@@ -202,7 +203,7 @@ func (d *DB) CondemnSlots(ctx context.Context, m catalog.MarkerRef, c segment.Ch
 // nextTrim makes the trim-check that was taken due again, one grace out.
 func (t *tx) nextTrim(m catalog.MarkerRef, grace time.Duration) error {
 	n, err := t.execN("UPDATE marker SET version = nextval('marker_version'), due = $1, lease_owner = '', lease_end = 0, attempts = 0, last_error = '' WHERE duty = $2 AND id = $3 AND version = $4",
-		nanos(t.now.Add(grace)), string(m.Duty), m.ID, m.Version)
+		column.Nanos(t.now.Add(grace)), string(m.Duty), m.ID, m.Version)
 	if err != nil || n == 1 {
 		return err
 	}

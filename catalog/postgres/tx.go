@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 )
 
 // tx is what a verb works with: one transaction, and the one moment at which the verb
@@ -39,8 +38,6 @@ const (
 	beginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED"
 	beginRead  = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 )
-
-type scanFunc = func(...any) error
 
 // exec queues a statement whose answer nobody needs.
 func (t *tx) exec(q string, args ...any) { t.queue.Queue(q, args...) }
@@ -71,7 +68,7 @@ var errStop = errors.New("stop")
 
 // ask queues a query; row is called for every row of it when the queue is sent, and
 // errStop from it drops the others.
-func (t *tx) ask(q string, row func(scan scanFunc) error, args ...any) {
+func (t *tx) ask(q string, row func(scan column.Scan) error, args ...any) {
 	t.queue.Queue(q, args...).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			if err := row(rows.Scan); errors.Is(err, errStop) {
@@ -86,14 +83,14 @@ func (t *tx) ask(q string, row func(scan scanFunc) error, args ...any) {
 }
 
 // query sends the queue and a query.
-func (t *tx) query(q string, row func(scan scanFunc) error, args ...any) error {
+func (t *tx) query(q string, row func(scan column.Scan) error, args ...any) error {
 	t.ask(q, row, args...)
 	return t.flush()
 }
 
 // one asks for at most one row; ok is set if there is one.
 func (t *tx) askOne(q string, args []any, ok *bool, dest ...any) {
-	t.ask(q, func(scan scanFunc) error {
+	t.ask(q, func(scan column.Scan) error {
 		if ok != nil {
 			*ok = true
 		}
@@ -206,37 +203,7 @@ func isEOF(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-func toJSON(v any) (string, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return "", fmt.Errorf("argument: %w", err)
-	}
-	return string(b), nil
-}
-
-func fromJSON(what, s string, v any) error {
-	if err := json.Unmarshal([]byte(s), v); err != nil {
-		return fmt.Errorf("%w: %s %q does not decode: %w", catalog.ErrCorrupt, what, s, err)
-	}
-	return nil
-}
-
 // plain is a text that a column takes: no NUL, and valid UTF-8.
 func plain(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
-}
-
-// nanos and at: 0 is no time.
-func nanos(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-func at(ns int64) time.Time {
-	if ns == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, ns).UTC()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -45,12 +46,12 @@ func (d *DB) DeadRefs(ctx context.Context, c segment.Chain, limit int) (refs []c
 		if err != nil {
 			return err
 		}
-		n := page(limit)
+		n := catalog.PageSize(limit)
 		var live []catalog.LiveRef
 		t.askRefs(&live, selectRefs+"WHERE r.epoch = $1::int8 AND r.shard = $2::int8 AND r.last <= $3 ORDER BY r.last, r.stream LIMIT $4",
 			int64(c.Epoch), int64(c.Shard), int64(row.WatermarkSeq), int64(n+1))
 		err = t.flush()
-		refs, more = pageOf(live, n)
+		refs, more = catalog.PageOf(live, n)
 		return err
 	})
 	if err != nil {
@@ -67,7 +68,7 @@ func (d *DB) StraddlingRefs(ctx context.Context, c segment.Chain, after *catalog
 		if err != nil || row.WatermarkSeq == 0 {
 			return err
 		}
-		refs, more, err = t.across(cut{Chain: c, at: row.WatermarkSeq, settled: true}, after, page(limit))
+		refs, more, err = t.across(column.Cut{Chain: c, At: row.WatermarkSeq, Settled: true}, after, catalog.PageSize(limit))
 		return err
 	})
 	if err != nil {
@@ -79,7 +80,7 @@ func (d *DB) StraddlingRefs(ctx context.Context, c segment.Chain, after *catalog
 // RefsAcross is a page of the refs that hold rows on both sides of a seq's end.
 func (d *DB) RefsAcross(ctx context.Context, c segment.Chain, at segment.Seq, after *catalog.Ref, limit int) (refs []catalog.Ref, more bool, err error) {
 	err = d.read(ctx, "RefsAcross", func(t *tx) (err error) {
-		refs, more, err = t.across(cut{Chain: c, at: at}, after, page(limit))
+		refs, more, err = t.across(column.Cut{Chain: c, At: at}, after, catalog.PageSize(limit))
 		return err
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -17,12 +18,8 @@ func (d *DB) Window(ctx context.Context, c segment.Chain, maxBytes int64) (w cat
 	return w, err
 }
 
-// A window has windowSlots slots at most: empty ones no bytes bound. Most have few, so
-// that many are asked for first.
-const (
-	windowSlots = 10_000
-	windowFirst = 64
-)
+// windowFirst is how many slots are asked for first: most windows have few.
+const windowFirst = 64
 
 func (t *tx) window(c segment.Chain, maxBytes int64, maxRefs int) (w catalog.Window, err error) {
 	w.LiveFrom = map[int64]segment.Pos{}
@@ -31,7 +28,7 @@ func (t *tx) window(c segment.Chain, maxBytes int64, maxRefs int) (w catalog.Win
 	if err != nil {
 		return w, err
 	}
-	for _, limit := range []int{windowFirst, windowSlots + 1} {
+	for _, limit := range []int{windowFirst, catalog.MaxWindowSlots + 1} {
 		full, err := t.windowSlots(&w, maxBytes, limit)
 		if err != nil {
 			return w, err
@@ -53,27 +50,23 @@ func (t *tx) windowSlots(w *catalog.Window, maxBytes int64, limit int) (full boo
 	w.Slots = nil
 	var bytes int64
 	seen := 0
-	err = t.query("SELECT "+slotCols+`, m.version, m.due, m.class, m.lease_owner, m.lease_end, m.attempts, m.last_error
- FROM slot s JOIN marker m ON m.duty = 'settle'
+	err = t.query("SELECT "+column.StandingSlots+` FROM slot s JOIN marker m ON m.duty = 'settle'
  AND m.id = lpad(to_hex(s.epoch), 8, '0') || '.' || lpad(to_hex(s.shard), 8, '0') || '.' || lpad(to_hex(s.id), 16, '0')
- WHERE s.epoch = $1::int8 AND s.shard = $2::int8 AND s.owed AND m.due <= $3 ORDER BY s.id LIMIT $4`, func(scan scanFunc) error {
-		var m catalog.Marker
-		var due, lease int64
-		s, err := scanSlot(scan, &m.Version, &due, (*string)(&m.Class), &m.LeaseOwner, &lease, &m.Attempts, &m.LastError)
+ WHERE s.epoch = $1::int8 AND s.shard = $2::int8 AND s.owed AND m.due <= $3 ORDER BY s.id LIMIT $4`, func(scan column.Scan) error {
+		s, err := column.StandingSlot(scan)
 		if err != nil {
 			return err
 		}
 		seen++
 		n := len(w.Slots)
-		if n == windowSlots || n > 0 && (s.ID != w.Slots[n-1].ID+1 || bytes+s.Bytes > maxBytes) {
+		if n == catalog.MaxWindowSlots || n > 0 && (s.ID != w.Slots[n-1].ID+1 || bytes+s.Bytes > maxBytes) {
 			full = true
 			return errStop
 		}
 		bytes += s.Bytes
-		m.Duty, m.ID, m.Due, m.LeaseEnd = catalog.DutySettle, catalog.SettleID(c, s.ID), at(due), at(lease)
-		w.Slots = append(w.Slots, catalog.StandingSlot{SlotRow: s, Marker: m})
+		w.Slots = append(w.Slots, s)
 		return nil
-	}, int64(c.Epoch), int64(c.Shard), nanos(t.now), int64(limit))
+	}, int64(c.Epoch), int64(c.Shard), column.Nanos(t.now), int64(limit))
 	return full || seen < limit, err
 }
 
@@ -87,7 +80,7 @@ func (t *tx) windowRefs(w *catalog.Window, max int) error {
 	first, last := int64(w.Slots[0].ID), int64(w.Slots[len(w.Slots)-1].ID)
 	refs := 0
 	if len(w.Slots) > 1 {
-		if err := t.query("SELECT w.id, count(*)"+of+" GROUP BY w.id ORDER BY w.id", func(scan scanFunc) error {
+		if err := t.query("SELECT w.id, count(*)"+of+" GROUP BY w.id ORDER BY w.id", func(scan column.Scan) error {
 			var id segment.ID
 			var n int
 			if err := scan(&id, &n); err != nil {
@@ -104,12 +97,12 @@ func (t *tx) windowRefs(w *catalog.Window, max int) error {
 			return err
 		}
 	}
-	err := t.query("SELECT "+refCols+of, func(scan scanFunc) error {
+	err := t.query("SELECT "+refCols+of, func(scan column.Scan) error {
 		l, err := scanRef(scan)
 		w.Refs = append(w.Refs, l.Ref)
 		w.LiveFrom[l.StreamID] = l.LiveFrom
 		return err
 	}, int64(c.Epoch), int64(c.Shard), first, last)
-	sortRefs(w.Refs)
+	catalog.SortRefs(w.Refs)
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -54,7 +55,7 @@ func (t *tx) absorb(a *catalog.Absorb) (catalog.Absorbed, error) {
 func (t *tx) stood(s *catalog.SlotRow, row *catalog.ChainRow) (*catalog.SlotRow, *catalog.TermRow, error) {
 	var stood *catalog.SlotRow
 	if s.ID < row.AbsorbedEnd {
-		have, err := t.slots("SELECT "+slotCols+" FROM slot s WHERE epoch = ? AND shard = ? AND id = ?", s.Epoch, s.Shard, int64(s.ID))
+		have, err := t.slots("SELECT "+column.Slots+" FROM slot s WHERE epoch = ? AND shard = ? AND id = ?", s.Epoch, s.Shard, int64(s.ID))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -63,8 +64,8 @@ func (t *tx) stood(s *catalog.SlotRow, row *catalog.ChainRow) (*catalog.SlotRow,
 		}
 	}
 	var term *catalog.TermRow
-	err := t.query("SELECT epoch, shard, term, owner, first, last, last_seq FROM term WHERE epoch = ? AND shard = ? AND term = ?", func(scan scanFunc) error {
-		r, err := scanTerm(scan)
+	err := t.query("SELECT "+column.Terms+" FROM term WHERE epoch = ? AND shard = ? AND term = ?", func(scan column.Scan) error {
+		r, err := column.Term(scan)
 		term = &r
 		return err
 	}, s.Epoch, s.Shard, s.Term)
@@ -98,7 +99,7 @@ func (t *tx) absorbVoid(a *catalog.Absorb, row *catalog.ChainRow) error {
 func (t *tx) insertSlot(s *catalog.SlotRow, key string, owed bool) error {
 	return t.exec("INSERT INTO slot VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		s.Epoch, s.Shard, int64(s.ID), int64(s.First), int64(s.Next), s.Bytes, s.UUID[:], s.Prev[:], int64(s.Digest), int64(s.Term),
-		nanos(s.Sealed), s.Closed, s.Void, key, owed)
+		column.Nanos(s.Sealed), s.Closed, s.Void, key, owed)
 }
 
 // absorbSlotRow records the slot and, where its topology settles, arms its marker.
@@ -156,7 +157,7 @@ func (t *tx) absorbRefs(a *catalog.Absorb, row *catalog.ChainRow) (inserted, dea
 	if err := t.moveTips(streams, a.Slot.Shard); err != nil || len(live) == 0 {
 		return 0, dead, err
 	}
-	sortRefs(live) // the order of the table: fewer page visits
+	catalog.SortRefs(live) // the order of the table: fewer page visits
 	obj, err := t.object(&live[0])
 	if err != nil {
 		return 0, dead, err
@@ -187,11 +188,11 @@ func (t *tx) upsertStreams(a *catalog.Absorb) (map[string]*catalog.Stream, error
 }
 
 func (t *tx) streamsNamed(names []string, out map[string]*catalog.Stream) error {
-	set, err := jsonArg(names)
+	set, err := column.JSON(names)
 	if err != nil {
 		return err
 	}
-	return t.query("SELECT "+streamCols+" FROM json_each(?) j CROSS JOIN stream s ON s.name = j.value", func(scan scanFunc) error {
+	return t.query("SELECT "+column.Streams+" FROM json_each(?) j CROSS JOIN stream s ON s.name = j.value", func(scan column.Scan) error {
 		s, err := scanStream(scan)
 		out[s.Name] = &s
 		return err
@@ -207,12 +208,12 @@ func (t *tx) createStreams(names []string) error {
 		}
 		rows[i] = [3]any{n, hash, 0}
 	}
-	set, err := jsonArg(rows)
+	set, err := column.JSON(rows)
 	if err != nil {
 		return err
 	}
 	return t.exec(`INSERT OR FAIL INTO stream (name, live_epoch, live_seq, last_epoch, last_seq, last_shard, deleted, created, hash)
- SELECT j.value ->> 0, 0, 0, 0, 0, 0, 0, ?2, j.value ->> 1 FROM json_each(?1) j`, set, nanos(t.now))
+ SELECT j.value ->> 0, 0, 0, 0, 0, 0, 0, ?2, j.value ->> 1 FROM json_each(?1) j`, set, column.Nanos(t.now))
 }
 
 // moveTips writes the streams' last positions, in one statement.
@@ -226,7 +227,7 @@ func (t *tx) moveTips(streams map[string]*catalog.Stream, shard segment.Shard) e
 		rows = append(rows, [4]int64{s.ID, int64(s.Last.Epoch), int64(s.Last.Seq), deleted})
 	}
 	slices.SortFunc(rows, func(x, y [4]int64) int { return int(min(max(x[0]-y[0], -1), 1)) })
-	set, err := jsonArg(rows)
+	set, err := column.JSON(rows)
 	if err != nil {
 		return err
 	}

@@ -1,26 +1,8 @@
 package sqlite
 
 import (
-	"cmp"
-	"math"
-	"slices"
-
 	"github.com/strandline/strandline/catalog"
-	"github.com/strandline/strandline/segment"
-)
-
-// cut is a place between two rows of a chain: behind seq at.
-type cut struct {
-	segment.Chain
-	at      segment.Seq
-	settled bool // only refs to settled objects
-}
-
-// Lengths (last - first) of refs: below 4096, in the index and the queries, they are
-// short. longDigits is its number of hex digits, maxDigits that of the longest.
-const (
-	longDigits = 4
-	maxDigits  = 16
+	"github.com/strandline/strandline/catalog/internal/column"
 )
 
 // across are refs with First <= at < Last, by (last, stream), after the one given. A ref
@@ -28,7 +10,7 @@ const (
 // there each stream has few refs of that length, so every class of lengths is one short
 // range of an index: what it costs follows the refs across, not those behind. Short ones
 // end within 4,096 rows, and no two refs of a chain end at one row.
-func (t *tx) across(c cut, after *catalog.Ref, n int) (refs []catalog.Ref, more bool, err error) {
+func (t *tx) across(c column.Cut, after *catalog.Ref, n int) (refs []catalog.Ref, more bool, err error) {
 	const inner = ` AND (x.last, x.stream) > (?3, ?4) AND x.last <= ?5 AND x.first <= ?6
  AND (?7 = 0 OR EXISTS (SELECT 1 FROM ref y JOIN object k ON k.id = y.object WHERE y.stream = x.stream AND y.epoch = x.epoch AND y.first = x.first AND k.kind IN ('stream', 'pack')))
  ORDER BY x.last, x.stream LIMIT ?8) z
@@ -37,39 +19,21 @@ func (t *tx) across(c cut, after *catalog.Ref, n int) (refs []catalog.Ref, more 
 		short = "SELECT " + refCols + " FROM (SELECT x.stream, x.epoch, x.first FROM ref x WHERE x.epoch = ?1 AND x.shard = ?2 AND x.last - x.first < 4096" + inner
 		long  = "SELECT " + refCols + " FROM (SELECT x.stream, x.epoch, x.first FROM ref x WHERE x.epoch = ?1 AND x.shard = ?2 AND x.last - x.first >= 4096 AND length(printf('%x', x.last - x.first)) = ?9" + inner
 	)
-	from, stream := c.at, int64(1)<<62 // ids of streams are far below
-	if after != nil && after.Last > from {
-		from, stream = after.Last, after.StreamID
-	}
-	args := []any{c.Epoch, c.Shard, int64(from), stream, 0, int64(c.at), c.settled, n + 1}
+	from, stream := c.Behind(after)
+	args := []any{c.Epoch, c.Shard, from, stream, 0, column.Seq(c.At), c.Settled, n + 1}
 	var live []catalog.LiveRef
-	for digits := longDigits - 1; digits <= maxDigits; digits++ {
+	for digits := column.LongDigits - 1; digits <= column.MaxDigits; digits++ {
 		q, args := long, append(args, digits)
-		if digits < longDigits {
+		if digits < column.LongDigits {
 			q, args = short, args[:len(args)-1]
 		}
-		args[4] = behind(c.at, digits)
+		args[4] = c.Reach(digits)
 		some, err := t.refs(q, args...)
 		if err != nil {
 			return nil, false, err
 		}
 		live = append(live, some...)
 	}
-	slices.SortFunc(live, func(a, b catalog.LiveRef) int {
-		return cmp.Or(cmp.Compare(a.Last, b.Last), cmp.Compare(a.StreamID, b.StreamID))
-	})
-	refs, more = pageOf(live, n)
+	refs, more = column.PageAcross(live, n)
 	return refs, more, nil
-}
-
-// behind is the last seq at which a ref of so many digits may end that lies across at.
-func behind(at segment.Seq, digits int) int64 {
-	if digits >= maxDigits {
-		return math.MaxInt64
-	}
-	reach := int64(1) << (4 * digits)
-	if int64(at) > math.MaxInt64-reach {
-		return math.MaxInt64
-	}
-	return int64(at) + reach
 }

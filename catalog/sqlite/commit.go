@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -58,7 +59,7 @@ func (t *tx) commitRewrite(r *catalog.Rewrite) (out catalog.Rewritten, err error
 func (t *tx) committedBefore(r *catalog.Rewrite) ([]catalog.Ref, error) {
 	live, err := t.refs("SELECT "+refCols+` FROM object o CROSS JOIN ref r ON r.object = o.id LEFT JOIN stream s ON s.id = r.stream
  LEFT JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard WHERE o.key = ? ORDER BY r.stream, r.epoch, r.first`, r.Key)
-	return plainRefs(live), err
+	return catalog.PlainRefs(live), err
 }
 
 // settleIntent drops ended uploads; an intent whose object a ref names, and that has
@@ -111,14 +112,14 @@ func (t *tx) liveFroms(r *catalog.Rewrite) ([]segment.Pos, error) {
 		n := &r.Runs[i].New
 		rows[i] = [3]int64{n.StreamID, int64(n.Epoch), int64(n.Shard)}
 	}
-	set, err := jsonArg(rows)
+	set, err := column.JSON(rows)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]segment.Pos, len(r.Runs))
 	found := 0
 	err = t.query(`SELECT j.key, s.live_epoch, s.live_seq, c.watermark_seq FROM json_each(?) j CROSS JOIN stream s ON s.id = j.value ->> 0
- CROSS JOIN chain c ON c.epoch = j.value ->> 1 AND c.shard = j.value ->> 2`, func(scan scanFunc) error {
+ CROSS JOIN chain c ON c.epoch = j.value ->> 1 AND c.shard = j.value ->> 2`, func(scan column.Scan) error {
 		var i int
 		var p segment.Pos
 		var watermark segment.Seq
@@ -161,7 +162,7 @@ func (t *tx) applySwaps(swaps []catalog.Swap, out *catalog.Rewritten) error {
 	if err := t.deleteRefs(gone); err != nil {
 		return err
 	}
-	sortRefs(come)
+	catalog.SortRefs(come)
 	if err := t.insertRefs(come, func(r *catalog.Ref) int64 { return objects[r.Key] }); err != nil {
 		return err
 	}

@@ -346,7 +346,7 @@ func TestAuditBound(t *testing.T) {
 	if err := d.Audit(ctx, "first", "", ""); err != nil {
 		t.Fatal(err)
 	}
-	breakRow(t, d, "INSERT INTO audit (seq, time, kind, subject, detail) VALUES (?, 0, 'jump', '', '')", auditKept)
+	breakRow(t, d, "INSERT INTO audit (seq, time, kind, subject, detail) VALUES (?, 0, 'jump', '', '')", catalog.AuditKept)
 	if err := d.Audit(ctx, "last", "", ""); err != nil {
 		t.Fatal(err)
 	}

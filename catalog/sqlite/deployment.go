@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -27,7 +28,7 @@ func (d *DB) Now(ctx context.Context) (time.Time, error) {
 // settings reads what stands; a deployment of Nil means never initialised.
 func (t *tx) settings() (catalog.Settings, error) {
 	out := catalog.Settings{Schema: schemaVersion}
-	err := t.query("SELECT name, value, old, effective FROM settings", func(scan scanFunc) error {
+	err := t.query("SELECT name, value, old, effective FROM settings", func(scan column.Scan) error {
 		var name string
 		var value any
 		var old, effective int64
@@ -41,7 +42,7 @@ func (t *tx) settings() (catalog.Settings, error) {
 				return nil
 			}
 		case int64:
-			m := catalog.Margin{Seeded: true, Value: time.Duration(v), Old: time.Duration(old), Effective: at(effective)}
+			m := catalog.Margin{Seeded: true, Value: time.Duration(v), Old: time.Duration(old), Effective: column.At(effective)}
 			switch name {
 			case settingReadGrace:
 				out.ReadGrace = m
@@ -105,7 +106,7 @@ func (d *DB) seed(ctx context.Context, name string, v, least time.Duration, get 
 	err = d.write(ctx, "Seed "+name, func(t *tx) error {
 		// The first value is in force at once: deleters waited the default until now, and
 		// readers relied on the least.
-		if err := t.exec("INSERT INTO settings VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", name, int64(v), int64(v), nanos(t.now)); err != nil {
+		if err := t.exec("INSERT INTO settings VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", name, int64(v), int64(v), column.Nanos(t.now)); err != nil {
 			return err
 		}
 		s, err := t.settings()
@@ -135,7 +136,7 @@ func (d *DB) setMargin(ctx context.Context, name string, v, least time.Duration,
 			return err
 		}
 		return t.exec(`INSERT INTO settings VALUES (?, ?, ?, ?)
- ON CONFLICT (name) DO UPDATE SET value = excluded.value, old = excluded.old, effective = excluded.effective`, name, int64(out.Value), int64(out.Old), nanos(out.Effective))
+ ON CONFLICT (name) DO UPDATE SET value = excluded.value, old = excluded.old, effective = excluded.effective`, name, int64(out.Value), int64(out.Old), column.Nanos(out.Effective))
 	})
 	if err != nil {
 		return catalog.Margin{}, err
@@ -150,9 +151,9 @@ func (d *DB) RegisterAuditor(ctx context.Context, id string, lease time.Duration
 		return 0, catalog.Invalid("RegisterAuditor", "id %q, lease %v", id, lease)
 	}
 	err = d.write(ctx, "RegisterAuditor", func(t *tx) error {
-		e1 := t.exec("INSERT INTO auditor VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET lease_end = excluded.lease_end", id, nanos(t.now.Add(lease)))
-		e2 := t.exec("DELETE FROM auditor WHERE lease_end <= ?", nanos(t.now))
-		e3 := t.exec("DELETE FROM lease WHERE lease_end <= ?", nanos(t.now))
+		e1 := t.exec("INSERT INTO auditor VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET lease_end = excluded.lease_end", id, column.Nanos(t.now.Add(lease)))
+		e2 := t.exec("DELETE FROM auditor WHERE lease_end <= ?", column.Nanos(t.now))
+		e3 := t.exec("DELETE FROM lease WHERE lease_end <= ?", column.Nanos(t.now))
 		_, e4 := t.one("SELECT COUNT(*) FROM auditor", nil, &live)
 		return errors.Join(e1, e2, e3, e4)
 	})

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -83,7 +84,7 @@ func (t *tx) streamsOfKey(k segment.Key) (ids []int64, err error) {
 	if k.Stream == "" {
 		where, arg = "hash = ? AND hash <> ''", k.StreamHash
 	}
-	err = t.query("SELECT id, name FROM stream WHERE "+where, func(scan scanFunc) error {
+	err = t.query("SELECT id, name FROM stream WHERE "+where, func(scan column.Scan) error {
 		var id int64
 		var name string
 		err := scan(&id, &name)
@@ -106,7 +107,7 @@ func (t *tx) packKeyDerivable(k segment.Key) (bool, error) {
 	// Packs that begin in the range, all revisions of each.
 	from, to := segment.PackKey(k.Chain, k.ID, k.ID, 0), segment.PackKey(k.Chain, k.LastID, math.MaxUint64, 0)
 	var others []segment.Key
-	err = t.query("SELECT key FROM object WHERE key >= ? AND key < ?", func(scan scanFunc) error {
+	err = t.query("SELECT key FROM object WHERE key >= ? AND key < ?", func(scan column.Scan) error {
 		var s string
 		if err := scan(&s); err != nil {
 			return err

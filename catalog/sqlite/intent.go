@@ -7,25 +7,13 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 )
-
-const intentCols = "key, class, serves, nonce, uploads, announced, deadline, state, changed"
-
-func scanIntent(scan scanFunc) (catalog.Intent, error) {
-	var in catalog.Intent
-	var uploads string
-	var announced, deadline, changed int64
-	if err := scan(&in.Key, (*string)(&in.Class), &in.Serves, &in.Nonce, &uploads, &announced, &deadline, (*string)(&in.State), &changed); err != nil {
-		return in, err
-	}
-	in.Announced, in.Deadline, in.Changed = at(announced), at(deadline), at(changed)
-	return in, fromJSON("uploads of intent "+in.Key, uploads, &in.Uploads)
-}
 
 // intent reads one, nil if none stands.
 func (t *tx) intent(key string) (in *catalog.Intent, err error) {
-	err = t.query("SELECT "+intentCols+" FROM intent WHERE key = ?", func(scan scanFunc) error {
-		r, err := scanIntent(scan)
+	err = t.query("SELECT "+column.Intents+" FROM intent WHERE key = ?", func(scan column.Scan) error {
+		r, err := column.Intent(scan)
 		in = &r
 		return err
 	}, key)
@@ -33,16 +21,13 @@ func (t *tx) intent(key string) (in *catalog.Intent, err error) {
 }
 
 func (t *tx) putIntent(in *catalog.Intent) error {
-	if in.Uploads == nil {
-		in.Uploads = []string{}
-	}
-	uploads, err := jsonArg(in.Uploads)
+	uploads, err := column.Uploads(in.Uploads)
 	if err != nil {
 		return err
 	}
 	return t.exec("INSERT INTO intent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET class = excluded.class, serves = excluded.serves, "+
 		"nonce = excluded.nonce, uploads = excluded.uploads, announced = excluded.announced, deadline = excluded.deadline, state = excluded.state, changed = excluded.changed",
-		in.Key, string(in.Class), in.Serves, in.Nonce, uploads, nanos(in.Announced), nanos(in.Deadline), string(in.State), nanos(in.Changed))
+		in.Key, string(in.Class), in.Serves, in.Nonce, uploads, column.Nanos(in.Announced), column.Nanos(in.Deadline), string(in.State), column.Nanos(in.Changed))
 }
 
 // dropIntent forgets an intent and its judge's marker.

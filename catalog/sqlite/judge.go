@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 )
 
 // Liveness returns all refs that name a key. An error says nothing about the key.
@@ -42,7 +43,7 @@ func (d *DB) Confirm(ctx context.Context, m catalog.MarkerRef) error {
 			return err
 		}
 		n, err := t.execN(`UPDATE marker SET version = ?, confirmed_at = ?, due = ?, lease_owner = '', lease_end = 0, attempts = 0, last_error = ''
- WHERE duty = ? AND id = ? AND version = ?`, v, nanos(t.now), nanos(t.now)+grace, string(m.Duty), m.ID, m.Version)
+ WHERE duty = ? AND id = ? AND version = ?`, v, column.Nanos(t.now), column.Nanos(t.now)+grace, string(m.Duty), m.ID, m.Version)
 		if err != nil || n == 1 {
 			return err
 		}
@@ -106,7 +107,7 @@ func (d *DB) BurnKey(ctx context.Context, keys []string) error {
 		return nil
 	}
 	return d.write(ctx, "BurnKey", func(t *tx) error {
-		set, err := jsonArg(keys)
+		set, err := column.JSON(keys)
 		if err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (d *DB) BurnKey(ctx context.Context, keys []string) error {
 // checkBurn: every key is condemned, or burned already (a lost answer).
 func (t *tx) checkBurn(keys []string, set string) error {
 	state := make(map[string]catalog.IntentState, len(keys))
-	if err := t.query("SELECT key, state FROM intent WHERE key IN (SELECT value FROM json_each(?))", func(scan scanFunc) error {
+	if err := t.query("SELECT key, state FROM intent WHERE key IN (SELECT value FROM json_each(?))", func(scan column.Scan) error {
 		var k, s string
 		err := scan(&k, &s)
 		state[k] = catalog.IntentState(s)
@@ -140,7 +141,7 @@ func (t *tx) checkBurn(keys []string, set string) error {
 // request that was sent before the delete may land after it.
 func (t *tx) burn(set string) error {
 	var ms []armed
-	if err := t.query("SELECT key, class FROM intent WHERE state = 'condemned' AND key IN (SELECT value FROM json_each(?))", func(scan scanFunc) error {
+	if err := t.query("SELECT key, class FROM intent WHERE state = 'condemned' AND key IN (SELECT value FROM json_each(?))", func(scan column.Scan) error {
 		var a armed
 		err := scan(&a.id, (*string)(&a.class))
 		ms = append(ms, a)
@@ -148,7 +149,7 @@ func (t *tx) burn(set string) error {
 	}, set); err != nil {
 		return err
 	}
-	if err := t.exec("UPDATE intent SET state = 'burned', changed = ?, uploads = '[]' WHERE state = 'condemned' AND key IN (SELECT value FROM json_each(?))", nanos(t.now), set); err != nil {
+	if err := t.exec("UPDATE intent SET state = 'burned', changed = ?, uploads = '[]' WHERE state = 'condemned' AND key IN (SELECT value FROM json_each(?))", column.Nanos(t.now), set); err != nil {
 		return err
 	}
 	return t.armAll(catalog.DutyOrphan, ms, catalog.BurnDelay)
@@ -157,7 +158,7 @@ func (t *tx) burn(set string) error {
 // BurnIntent is BurnKey for the judge: uploads and object are gone.
 func (d *DB) BurnIntent(ctx context.Context, key string) error {
 	return d.write(ctx, "BurnIntent", func(t *tx) error {
-		set, err := jsonArg([]string{key})
+		set, err := column.JSON([]string{key})
 		if err != nil {
 			return err
 		}

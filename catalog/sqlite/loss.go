@@ -39,7 +39,7 @@ func (t *tx) loseRefs(key, stream string) ([]catalog.Ref, error) {
 	if len(live) == 0 {
 		return nil, catalog.NothingToLose(key, stream)
 	}
-	were := plainRefs(live)
+	were := catalog.PlainRefs(live)
 	lost := make([]catalog.Ref, len(were))
 	for i := range were {
 		lost[i] = catalog.LoseRef(were[i])
@@ -60,7 +60,7 @@ func (t *tx) loseRefs(key, stream string) ([]catalog.Ref, error) {
 	if err := t.watchSettled(were); err != nil {
 		return nil, err
 	}
-	if err := t.slotsDue(keysOf(were, isSlot), false); err != nil {
+	if err := t.slotsDue(catalog.KeysOf(were, (*catalog.Ref).IsSlot), false); err != nil {
 		return nil, err
 	}
 	return lost, t.audit(catalog.AuditLoss, key, catalog.DescribeLoss(lost))

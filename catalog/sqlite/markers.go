@@ -1,31 +1,23 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
-const markerCols = "duty, id, version, due, class, confirmed_at, lease_owner, lease_end, attempts, last_error"
-
-func scanMarker(scan scanFunc, confirmedAt *int64) (catalog.Marker, error) {
-	var m catalog.Marker
-	var due, lease int64
-	err := scan((*string)(&m.Duty), &m.ID, &m.Version, &due, (*string)(&m.Class), confirmedAt, &m.LeaseOwner, &lease, &m.Attempts, &m.LastError)
-	m.Due, m.LeaseEnd, m.Confirmed = at(due), at(lease), *confirmedAt != 0
-	return m, err
-}
-
 // marker reads one, nil if none stands, and when it was confirmed.
 func (t *tx) marker(d catalog.Duty, id string) (m *catalog.Marker, confirmed time.Time, err error) {
-	err = t.query("SELECT "+markerCols+" FROM marker WHERE duty = ? AND id = ?", func(scan scanFunc) error {
+	err = t.query("SELECT "+column.Markers+" FROM marker WHERE duty = ? AND id = ?", func(scan column.Scan) error {
 		var ns int64
-		r, err := scanMarker(scan, &ns)
-		m, confirmed = &r, at(ns)
+		r, err := column.Marker(scan, &ns)
+		m, confirmed = &r, column.At(ns)
 		return err
 	}, string(d), id)
 	return m, confirmed, err
@@ -73,29 +65,19 @@ func (t *tx) armAll(d catalog.Duty, ms []armed, in time.Duration) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(ms, func(x, y armed) int { return compare(x.id, y.id) })
+	slices.SortFunc(ms, func(x, y armed) int { return cmp.Compare(x.id, y.id) })
 	rows := make([][2]string, len(ms))
 	for i, m := range ms {
 		rows[i] = [2]string{m.id, string(m.class)}
 	}
-	set, err := jsonArg(rows)
+	set, err := column.JSON(rows)
 	if err != nil {
 		return err
 	}
 	return t.exec(`INSERT INTO marker SELECT ?1, j.value ->> 0, ?2, ?3, j.value ->> 1, 0, '', 0, 0, 0, '' FROM json_each(?4) j WHERE true
  ON CONFLICT (duty, id) DO UPDATE SET version = excluded.version, confirmed_at = 0,
   due = CASE WHEN duty = 'trim-check' THEN due ELSE excluded.due END,
-  class = CASE WHEN excluded.class = '' THEN class ELSE excluded.class END`, string(d), v, nanos(t.now.Add(in)), set)
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+  class = CASE WHEN excluded.class = '' THEN class ELSE excluded.class END`, string(d), v, column.Nanos(t.now.Add(in)), set)
 }
 
 // Arm creates a marker, or raises the version of the one that stands.
@@ -122,12 +104,12 @@ func (t *tx) take(k *catalog.Take) ([]catalog.Marker, error) {
 	var out []catalog.Marker
 	duties := slices.Compact(slices.Sorted(slices.Values(k.Duties)))
 	for _, duty := range duties { // each an index scan that stops at the limit
-		if err := t.query("SELECT "+markerCols+" FROM marker WHERE duty = ? AND due <= ? AND lease_end <= ? ORDER BY due LIMIT ?", func(scan scanFunc) error {
+		if err := t.query("SELECT "+column.Markers+" FROM marker WHERE duty = ? AND due <= ? AND lease_end <= ? ORDER BY due LIMIT ?", func(scan column.Scan) error {
 			var ns int64
-			m, err := scanMarker(scan, &ns)
+			m, err := column.Marker(scan, &ns)
 			out = append(out, m)
 			return err
-		}, string(duty), nanos(t.now.Add(k.Ahead)), nanos(t.now), k.Limit); err != nil {
+		}, string(duty), column.Nanos(t.now.Add(k.Ahead)), column.Nanos(t.now), k.Limit); err != nil {
 			return nil, err
 		}
 	}
@@ -141,12 +123,12 @@ func (t *tx) take(k *catalog.Take) ([]catalog.Marker, error) {
 		out[i].LeaseOwner, out[i].LeaseEnd = k.Owner, t.now.Add(k.Lease)
 		rows[i] = [2]string{string(out[i].Duty), out[i].ID}
 	}
-	set, err := jsonArg(rows)
+	set, err := column.JSON(rows)
 	if err != nil {
 		return nil, err
 	}
 	return out, t.exec(`UPDATE marker SET lease_owner = ?, lease_end = ?, lease_version = version
- WHERE (duty, id) IN (SELECT j.value ->> 0, j.value ->> 1 FROM json_each(?) j)`, k.Owner, nanos(t.now.Add(k.Lease)), set)
+ WHERE (duty, id) IN (SELECT j.value ->> 0, j.value ->> 1 FROM json_each(?) j)`, k.Owner, column.Nanos(t.now.Add(k.Lease)), set)
 }
 
 // Resolve deletes a marker at its version. One that was armed meanwhile stays, and
@@ -201,7 +183,7 @@ func (d *DB) Postpone(ctx context.Context, m catalog.MarkerRef, in time.Duration
 func (t *tx) postpone(m catalog.MarkerRef, in time.Duration, cause string) error {
 	n, err := t.execN(`UPDATE marker SET due = ?, lease_owner = '', lease_end = 0,
  attempts = CASE WHEN ?2 = '' THEN 0 ELSE attempts + 1 END, last_error = ?2 WHERE duty = ?3 AND id = ?4 AND version = ?5`,
-		nanos(t.now.Add(in)), cause, string(m.Duty), m.ID, m.Version)
+		column.Nanos(t.now.Add(in)), cause, string(m.Duty), m.ID, m.Version)
 	if err != nil || n == 1 {
 		return err
 	}
@@ -228,7 +210,7 @@ func (d *DB) NextDue(ctx context.Context, duties []catalog.Duty) (due time.Time,
 
 func (t *tx) nextDue(duty catalog.Duty) (time.Time, bool, error) {
 	var free, leased int64
-	foundFree, err := t.one("SELECT due FROM marker WHERE duty = ? AND lease_end <= ? ORDER BY due LIMIT 1", []any{string(duty), nanos(t.now)}, &free)
+	foundFree, err := t.one("SELECT due FROM marker WHERE duty = ? AND lease_end <= ? ORDER BY due LIMIT 1", []any{string(duty), column.Nanos(t.now)}, &free)
 	if err != nil {
 		return time.Time{}, false, err
 	}
@@ -237,14 +219,14 @@ func (t *tx) nextDue(duty catalog.Duty) (time.Time, bool, error) {
 		bound = 1<<63 - 1
 	}
 	foundLeased, err := t.one("SELECT MAX(due, lease_end) AS at FROM marker WHERE duty = ? AND due < ? AND lease_end > ? ORDER BY at LIMIT 1",
-		[]any{string(duty), bound, nanos(t.now)}, &leased)
+		[]any{string(duty), bound, column.Nanos(t.now)}, &leased)
 	if err != nil {
 		return time.Time{}, false, err
 	}
 	if foundLeased && leased < bound {
-		return at(leased), true, nil
+		return column.At(leased), true, nil
 	}
-	return at(free), foundFree, nil
+	return column.At(free), foundFree, nil
 }
 
 // leased says whether the holder has the lease of its duty, or of that marker.
@@ -252,7 +234,7 @@ func (t *tx) leased(h catalog.Holder) (bool, error) {
 	var n int
 	_, err := t.one(`SELECT (SELECT COUNT(*) FROM lease WHERE duty = ?1 AND id = ?2 AND owner = ?3 AND lease_end > ?4)
  + (SELECT COUNT(*) FROM marker WHERE duty = ?1 AND id = ?2 AND lease_owner = ?3 AND lease_end > ?4)`,
-		[]any{string(h.Duty), h.ID, h.Owner, nanos(t.now)}, &n)
+		[]any{string(h.Duty), h.ID, h.Owner, column.Nanos(t.now)}, &n)
 	return n > 0, err
 }
 
@@ -264,7 +246,7 @@ func (d *DB) LeaseDuty(ctx context.Context, h catalog.Holder, lease time.Duratio
 	return d.write(ctx, "LeaseDuty", func(t *tx) error {
 		n, err := t.execN(`INSERT INTO lease VALUES (?1, ?2, ?3, ?4)
  ON CONFLICT (duty, id) DO UPDATE SET owner = excluded.owner, lease_end = excluded.lease_end WHERE owner = ?3 OR lease_end <= ?5`,
-			string(h.Duty), h.ID, h.Owner, nanos(t.now.Add(lease)), nanos(t.now))
+			string(h.Duty), h.ID, h.Owner, column.Nanos(t.now.Add(lease)), column.Nanos(t.now))
 		if err != nil || n == 1 {
 			return err
 		}
@@ -273,7 +255,7 @@ func (d *DB) LeaseDuty(ctx context.Context, h catalog.Holder, lease time.Duratio
 		if _, err := t.one("SELECT owner, lease_end FROM lease WHERE duty = ? AND id = ?", []any{string(h.Duty), h.ID}, &owner, &end); err != nil {
 			return err
 		}
-		return catalog.Conflict("LeaseDuty", "lease of "+catalog.Serves(h), "free, or over", fmt.Sprintf("%s until %s", owner, at(end).Format(time.RFC3339)))
+		return catalog.Conflict("LeaseDuty", "lease of "+catalog.Serves(h), "free, or over", fmt.Sprintf("%s until %s", owner, column.At(end).Format(time.RFC3339)))
 	})
 }
 

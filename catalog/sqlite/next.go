@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -51,7 +52,7 @@ func (t *tx) armTails(target int64, committed []catalog.Ref) error {
 	if len(ends) == 0 {
 		return nil
 	}
-	set, err := jsonArg(ends)
+	set, err := column.JSON(ends)
 	if err != nil {
 		return err
 	}

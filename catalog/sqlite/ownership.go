@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -87,8 +88,8 @@ func (d *DB) Chains(ctx context.Context) (out []catalog.ChainRow, err error) {
 }
 
 func (t *tx) chains() (out []catalog.ChainRow, err error) {
-	err = t.query("SELECT "+chainCols+" FROM chain ORDER BY epoch, shard", func(scan scanFunc) error {
-		r, err := scanChain(scan)
+	err = t.query("SELECT "+column.Chains+" FROM chain ORDER BY epoch, shard", func(scan column.Scan) error {
+		r, err := column.Chain(scan)
 		out = append(out, r)
 		return err
 	})
@@ -98,18 +99,13 @@ func (t *tx) chains() (out []catalog.ChainRow, err error) {
 // Terms lists a chain's terms.
 func (d *DB) Terms(ctx context.Context, c segment.Chain) (out []catalog.TermRow, err error) {
 	err = d.read(ctx, "Terms", func(t *tx) error {
-		return t.query("SELECT epoch, shard, term, owner, first, last, last_seq FROM term WHERE epoch = ? AND shard = ? ORDER BY term", func(scan scanFunc) error {
-			r, err := scanTerm(scan)
+		return t.query("SELECT "+column.Terms+" FROM term WHERE epoch = ? AND shard = ? ORDER BY term", func(scan column.Scan) error {
+			r, err := column.Term(scan)
 			out = append(out, r)
 			return err
 		}, c.Epoch, c.Shard)
 	})
 	return out, err
-}
-
-func scanTerm(scan scanFunc) (r catalog.TermRow, err error) {
-	err = scan(&r.Epoch, &r.Shard, &r.Term, &r.Owner, &r.First, &r.Last, &r.LastSeq)
-	return r, err
 }
 
 // AckClosed moves a consumer's cursor on a chain that has no owner any more.

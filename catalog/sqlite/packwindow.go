@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -13,7 +14,7 @@ func (d *DB) PackWindow(ctx context.Context, c segment.Chain, generation uint32,
 		return w, catalog.Invalid("PackWindow", "%d packs", packs)
 	}
 	err = d.read(ctx, "PackWindow", func(t *tx) (err error) {
-		w, err = t.packWindow(c, generation, packBound{page(packs), d.opt.WindowRefs})
+		w, err = t.packWindow(c, generation, packBound{catalog.PageSize(packs), d.opt.WindowRefs})
 		return err
 	})
 	return w, err
@@ -50,14 +51,14 @@ func (t *tx) packWindow(c segment.Chain, generation uint32, bound packBound) (w 
 			w.LiveFrom[live[i].StreamID] = live[i].LiveFrom
 		}
 	}
-	sortRefs(w.Refs)
+	catalog.SortRefs(w.Refs)
 	return w, nil
 }
 
 // packRefs are the live refs that name a pack, at most max of them.
 func (t *tx) packRefs(key string, max int) (live []catalog.LiveRef, err error) {
 	err = t.query("SELECT "+refCols+` FROM object o CROSS JOIN ref r ON r.object = o.id
- LEFT JOIN stream s ON s.id = r.stream LEFT JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard WHERE o.key = ?`, func(scan scanFunc) error {
+ LEFT JOIN stream s ON s.id = r.stream LEFT JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard WHERE o.key = ?`, func(scan column.Scan) error {
 		l, err := scanRef(scan)
 		if err != nil || l.Dead(l.LiveFrom) {
 			return err
@@ -81,7 +82,7 @@ func (t *tx) packs(c segment.Chain, generation uint32, limit int) (keys []string
 	err = t.query(`SELECT o.key FROM object o WHERE o.kind = 'pack' AND o.generation = ? AND o.key > ? AND o.key < ? AND EXISTS (
  SELECT 1 FROM ref r CROSS JOIN stream s ON s.id = r.stream CROSS JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard
  WHERE r.object = o.id AND (r.epoch, r.last) >= (s.live_epoch, s.live_seq) AND r.last > c.watermark_seq) ORDER BY o.key LIMIT ?`,
-		func(scan scanFunc) error {
+		func(scan column.Scan) error {
 			var key string
 			err := scan(&key)
 			keys = append(keys, key)

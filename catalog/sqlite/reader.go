@@ -5,18 +5,9 @@ import (
 	"errors"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
-
-// pageMax bounds every page of rows, whatever was asked.
-const pageMax = 10_000
-
-func page(limit int) int {
-	if limit <= 0 || limit > pageMax {
-		return pageMax
-	}
-	return limit
-}
 
 // Stream is one stream by name.
 func (d *DB) Stream(ctx context.Context, name string) (s catalog.Stream, err error) {
@@ -30,11 +21,11 @@ func (d *DB) Stream(ctx context.Context, name string) (s catalog.Stream, err err
 // Streams pages by name.
 func (d *DB) Streams(ctx context.Context, after string, limit int) (out []catalog.Stream, err error) {
 	err = d.read(ctx, "Streams", func(t *tx) error {
-		return t.query("SELECT "+streamCols+" FROM stream s WHERE s.name > ? ORDER BY s.name LIMIT ?", func(scan scanFunc) error {
+		return t.query("SELECT "+column.Streams+" FROM stream s WHERE s.name > ? ORDER BY s.name LIMIT ?", func(scan column.Scan) error {
 			s, err := scanStream(scan)
 			out = append(out, s)
 			return err
-		}, after, page(limit))
+		}, after, catalog.PageSize(limit))
 	})
 	return out, err
 }
@@ -57,7 +48,7 @@ func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
 	if err != nil {
 		return p, err
 	}
-	pl, err := catalog.NewPlanner(s, r, page(r.Limit), func(e segment.Epoch) (segment.Pos, error) {
+	pl, err := catalog.NewPlanner(s, r, catalog.PageSize(r.Limit), func(e segment.Epoch) (segment.Pos, error) {
 		if e == s.Last.Epoch {
 			return newest, nil
 		}
@@ -73,7 +64,7 @@ func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
 		[]any{s.ID, int64(pl.From.Epoch), int64(pl.From.Seq)}, &epoch, &first); err != nil {
 		return p, err
 	}
-	err = t.query(selectRefs+"WHERE r.stream = ? AND (r.epoch, r.first) >= (?, ?) AND (r.epoch, r.first) <= (?, ?) ORDER BY r.epoch, r.first", func(scan scanFunc) error {
+	err = t.query(selectRefs+"WHERE r.stream = ? AND (r.epoch, r.first) >= (?, ?) AND (r.epoch, r.first) <= (?, ?) ORDER BY r.epoch, r.first", func(scan column.Scan) error {
 		l, err := scanRef(scan)
 		if err != nil {
 			return err
@@ -107,8 +98,8 @@ func (t *tx) liveIn(s *catalog.Stream, e segment.Epoch) (segment.Pos, error) {
 // Slots pages a chain's slot rows by position.
 func (d *DB) Slots(ctx context.Context, c segment.Chain, from segment.ID, limit int) (out []catalog.SlotRow, err error) {
 	err = d.read(ctx, "Slots", func(t *tx) (err error) {
-		out, err = t.slots("SELECT "+slotCols+" FROM slot s WHERE epoch = ? AND shard = ? AND id >= ? ORDER BY id LIMIT ?",
-			c.Epoch, c.Shard, int64(from), page(limit))
+		out, err = t.slots("SELECT "+column.Slots+" FROM slot s WHERE epoch = ? AND shard = ? AND id >= ? ORDER BY id LIMIT ?",
+			c.Epoch, c.Shard, int64(from), catalog.PageSize(limit))
 		return err
 	})
 	return out, err
@@ -118,17 +109,9 @@ func (d *DB) Slots(ctx context.Context, c segment.Chain, from segment.ID, limit 
 func (d *DB) ChainRefs(ctx context.Context, c segment.Chain, from segment.Seq, limit int) (out []catalog.Ref, err error) {
 	err = d.read(ctx, "ChainRefs", func(t *tx) error {
 		live, err := t.refs(selectRefs+"WHERE r.epoch = ? AND r.shard = ? AND r.last >= ? ORDER BY r.last LIMIT ?",
-			c.Epoch, c.Shard, int64(from), page(limit))
-		out = plainRefs(live)
+			c.Epoch, c.Shard, int64(from), catalog.PageSize(limit))
+		out = catalog.PlainRefs(live)
 		return err
 	})
 	return out, err
-}
-
-func plainRefs(live []catalog.LiveRef) []catalog.Ref {
-	out := make([]catalog.Ref, len(live))
-	for i := range live {
-		out[i] = live[i].Ref
-	}
-	return out
 }

@@ -1,11 +1,10 @@
 package sqlite
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 )
 
 // refsPerInsert: rows per statement. 50 measured 1.5 times one by one; more bring
@@ -66,16 +65,6 @@ func (t *tx) object(r *catalog.Ref) (int64, error) {
 	return id, nil
 }
 
-// sortRefs brings refs into the order of the table.
-func sortRefs(refs []catalog.Ref) {
-	slices.SortFunc(refs, func(a, b catalog.Ref) int {
-		if c := cmp.Compare(a.StreamID, b.StreamID); c != 0 {
-			return c
-		}
-		return a.FirstPos().Compare(b.FirstPos())
-	})
-}
-
 // refID is a ref's primary key, as JSON.
 type refID [3]int64
 
@@ -86,7 +75,7 @@ func idsOf(refs []catalog.Ref) (string, error) {
 	for i := range refs {
 		ids[i] = idOf(&refs[i])
 	}
-	return jsonArg(ids)
+	return column.JSON(ids)
 }
 
 // standing reads those of the refs that stand, whatever they look like now.
@@ -121,23 +110,10 @@ func (t *tx) deleteRefs(refs []catalog.Ref) error {
 
 // dropObjects forgets those of the refs' objects that no ref names any more.
 func (t *tx) dropObjects(refs []catalog.Ref) error {
-	set, err := jsonArg(keysOf(refs, func(*catalog.Ref) bool { return true }))
+	set, err := column.JSON(catalog.KeysOf(refs, nil))
 	if err != nil {
 		return err
 	}
 	return t.exec(`DELETE FROM object WHERE key IN (SELECT value FROM json_each(?))
  AND NOT EXISTS (SELECT 1 FROM ref r WHERE r.object = object.id)`, set)
-}
-
-// keysOf lists the distinct keys of the refs that pick takes, in first-seen order.
-func keysOf(refs []catalog.Ref, pick func(*catalog.Ref) bool) []string {
-	seen := map[string]bool{}
-	keys := []string{}
-	for i := range refs {
-		if r := &refs[i]; pick(r) && !seen[r.Key] {
-			seen[r.Key] = true
-			keys = append(keys, r.Key)
-		}
-	}
-	return keys
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -38,7 +39,7 @@ func (t *tx) resolveSettled(c segment.Chain, markers []catalog.MarkerRef) (int, 
 	if _, err := t.one("SELECT sealed FROM slot WHERE epoch = ? AND shard = ? AND owed = 1 ORDER BY id LIMIT 1", []any{c.Epoch, c.Shard}, &since); err != nil {
 		return 0, err
 	}
-	row.TransitSince = at(since)
+	row.TransitSince = column.At(since)
 	grace, err := t.grace()
 	if err != nil {
 		return 0, err
@@ -74,14 +75,14 @@ func settledArgs(c segment.Chain, markers []catalog.MarkerRef) ([]settledArg, er
 // settled picks those whose marker stands at its version, whose slot owes (a void
 // one's parked marker never goes this way), and that no ref names.
 func (t *tx) settled(c segment.Chain, rows []settledArg) (done []settledArg, bytes int64, err error) {
-	set, err := jsonArg(rows)
+	set, err := column.JSON(rows)
 	if err != nil {
 		return nil, 0, err
 	}
 	err = t.query(`SELECT j.value ->> 'ID', s.id, s.bytes FROM json_each(?) j
  CROSS JOIN slot s ON s.epoch = ? AND s.shard = ? AND s.id = j.value ->> 'Slot'
  CROSS JOIN marker m ON m.duty = 'settle' AND m.id = j.value ->> 'ID' AND m.version = j.value ->> 'Version'
- WHERE s.owed = 1 AND NOT EXISTS (SELECT 1 FROM object o JOIN ref r ON r.object = o.id WHERE o.key = s.key)`, func(scan scanFunc) error {
+ WHERE s.owed = 1 AND NOT EXISTS (SELECT 1 FROM object o JOIN ref r ON r.object = o.id WHERE o.key = s.key)`, func(scan column.Scan) error {
 		var a settledArg
 		var n int64
 		err := scan(&a.ID, &a.Slot, &n)
@@ -94,7 +95,7 @@ func (t *tx) settled(c segment.Chain, rows []settledArg) (done []settledArg, byt
 // settleDone deletes the markers of done, and gives the leases of the others back
 // where they were armed meanwhile.
 func (t *tx) settleDone(c segment.Chain, all, done []settledArg) error {
-	gone, err := jsonArg(done)
+	gone, err := column.JSON(done)
 	if err != nil || len(done) == 0 && len(all) == 0 {
 		return err
 	}
@@ -106,7 +107,7 @@ func (t *tx) settleDone(c segment.Chain, all, done []settledArg) error {
 			return err
 		}
 	}
-	set, err := jsonArg(all)
+	set, err := column.JSON(all)
 	if err != nil {
 		return err
 	}

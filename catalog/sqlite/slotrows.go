@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -18,11 +19,11 @@ func (t *tx) mergeSlots(row *catalog.ChainRow, from segment.ID) error {
 		return err
 	}
 	end := catalog.TrimmedRows(row)
-	rows, err := t.slots("SELECT "+slotCols+" FROM slot s WHERE epoch = ? AND shard = ? AND id < ? ORDER BY id DESC LIMIT 1", row.Epoch, row.Shard, int64(min(from, end)))
+	rows, err := t.slots("SELECT "+column.Slots+" FROM slot s WHERE epoch = ? AND shard = ? AND id < ? ORDER BY id DESC LIMIT 1", row.Epoch, row.Shard, int64(min(from, end)))
 	if err != nil {
 		return err
 	}
-	trimmed, err := t.slots("SELECT "+slotCols+" FROM slot s WHERE epoch = ? AND shard = ? AND id >= ? AND id < ? ORDER BY id", row.Epoch, row.Shard, int64(from), int64(end))
+	trimmed, err := t.slots("SELECT "+column.Slots+" FROM slot s WHERE epoch = ? AND shard = ? AND id >= ? AND id < ? ORDER BY id", row.Epoch, row.Shard, int64(from), int64(end))
 	if err != nil || len(trimmed) == 0 {
 		return err
 	}
@@ -33,7 +34,7 @@ func (t *tx) mergeSlots(row *catalog.ChainRow, from segment.ID) error {
 	for i, s := range stand {
 		ids[i] = s.ID
 	}
-	arg, err := jsonArg(ids)
+	arg, err := column.JSON(ids)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (t *tx) mergeSlots(row *catalog.ChainRow, from segment.ID) error {
 	}
 	for _, s := range stand { // as few as full-size segments are among them
 		if err := t.exec("UPDATE slot SET first = ?, bytes = ?, sealed = ? WHERE epoch = ? AND shard = ? AND id = ?",
-			int64(s.First), s.Bytes, nanos(s.Sealed), row.Epoch, row.Shard, int64(s.ID)); err != nil {
+			int64(s.First), s.Bytes, column.Nanos(s.Sealed), row.Epoch, row.Shard, int64(s.ID)); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -53,13 +54,13 @@ func (d *DB) WalkStream(ctx context.Context, streamID int64, limit int) (w catal
 		if w.Stream, w.LiveFrom, err = t.streamBy("s.id = ?", streamID); err != nil {
 			return err
 		}
-		return t.query(selectRefs+"WHERE r.stream = ? ORDER BY r.epoch, r.first", func(scan scanFunc) error {
+		return t.query(selectRefs+"WHERE r.stream = ? ORDER BY r.epoch, r.first", func(scan column.Scan) error {
 			l, err := scanRef(scan)
 			if err != nil {
 				return err
 			}
 			switch {
-			case l.Dead(l.LiveFrom) && len(w.Dead) == page(limit):
+			case l.Dead(l.LiveFrom) && len(w.Dead) == catalog.PageSize(limit):
 				w.More = true
 				return errStop
 			case l.Dead(l.LiveFrom):
@@ -91,11 +92,9 @@ func (d *DB) ArmWatchers(ctx context.Context, refs []catalog.Ref) error {
 		if err := t.watchSettled(refs); err != nil {
 			return err
 		}
-		return t.slotsDue(keysOf(refs, isSlot), false)
+		return t.slotsDue(catalog.KeysOf(refs, (*catalog.Ref).IsSlot), false)
 	})
 }
-
-func isSlot(r *catalog.Ref) bool { return r.Kind == catalog.RefSlot }
 
 // slotsDue makes the settle markers of slots due, those that still owe one.
 // unnamed: only of slots that no ref names any more.
@@ -111,13 +110,13 @@ func (t *tx) slotsDue(keys []string, unnamed bool) error {
 		}
 		rows[i] = [2]string{catalog.SettleID(k.Chain, k.ID), key}
 	}
-	set, err := jsonArg(rows)
+	set, err := column.JSON(rows)
 	if err != nil {
 		return err
 	}
 	ids := []string{}
 	if err := t.query(`SELECT j.value ->> 0 FROM json_each(?) j
- WHERE NOT ? OR NOT EXISTS (SELECT 1 FROM object o JOIN ref r ON r.object = o.id WHERE o.key = j.value ->> 1)`, func(scan scanFunc) error {
+ WHERE NOT ? OR NOT EXISTS (SELECT 1 FROM object o JOIN ref r ON r.object = o.id WHERE o.key = j.value ->> 1)`, func(scan column.Scan) error {
 		var id string
 		err := scan(&id)
 		ids = append(ids, id)
@@ -125,14 +124,14 @@ func (t *tx) slotsDue(keys []string, unnamed bool) error {
 	}, set, unnamed); err != nil || len(ids) == 0 {
 		return err
 	}
-	if set, err = jsonArg(ids); err != nil {
+	if set, err = column.JSON(ids); err != nil {
 		return err
 	}
 	v, err := t.version()
 	if err != nil {
 		return err
 	}
-	return t.exec("UPDATE marker SET version = ?, due = MIN(due, ?) WHERE duty = 'settle' AND id IN (SELECT value FROM json_each(?))", v, nanos(t.now), set)
+	return t.exec("UPDATE marker SET version = ?, due = MIN(due, ?) WHERE duty = 'settle' AND id IN (SELECT value FROM json_each(?))", v, column.Nanos(t.now), set)
 }
 
 // RetireRefs deletes dead refs that stand as they were seen; others are left.
@@ -168,7 +167,7 @@ func (d *DB) RetireRefs(ctx context.Context, refs []catalog.Ref) (retired int, e
 		}
 		retired = len(gone)
 		// The object row is gone with its last ref, so "no ref names it" is plain to see.
-		return t.slotsDue(keysOf(gone, isSlot), true)
+		return t.slotsDue(catalog.KeysOf(gone, (*catalog.Ref).IsSlot), true)
 	})
 	if err != nil {
 		return 0, err

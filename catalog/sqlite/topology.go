@@ -6,25 +6,16 @@ import (
 	"slices"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
-const topologyCols = "epoch, shards, class, buckets, settle, state, retention"
-
 func (t *tx) topologies(where string, args ...any) ([]catalog.Topology, error) {
 	var out []catalog.Topology
-	err := t.query("SELECT "+topologyCols+" FROM topology "+where+" ORDER BY epoch", func(scan scanFunc) error {
-		var r catalog.Topology
-		var buckets, retention string
-		if err := scan(&r.Epoch, &r.Shards, (*string)(&r.Class), &buckets, &r.Settle, (*string)(&r.State), &retention); err != nil {
-			return err
-		}
-		var err error
-		if r.Retention, err = catalog.DecodeRetention(retention); err != nil {
-			return fmt.Errorf("epoch %d: %w", r.Epoch, err)
-		}
+	err := t.query("SELECT "+column.Topologies+" FROM topology "+where+" ORDER BY epoch", func(scan column.Scan) error {
+		r, err := column.Topology(scan)
 		out = append(out, r)
-		return fromJSON(fmt.Sprintf("buckets of epoch %d", r.Epoch), buckets, &out[len(out)-1].Buckets)
+		return err
 	}, args...)
 	return out, err
 }
@@ -60,7 +51,7 @@ func (d *DB) EnsureTopology(ctx context.Context, want catalog.Topology) (out cat
 }
 
 func (t *tx) createTopology(r *catalog.Topology) error {
-	buckets, err := jsonArg(r.Buckets)
+	buckets, err := column.JSON(r.Buckets)
 	if err != nil {
 		return err
 	}
@@ -68,7 +59,7 @@ func (t *tx) createTopology(r *catalog.Topology) error {
 	if err != nil {
 		return err
 	}
-	if err := t.exec("INSERT INTO topology ("+topologyCols+") VALUES (?, ?, ?, ?, ?, ?, ?)",
+	if err := t.exec("INSERT INTO topology ("+column.Topologies+") VALUES (?, ?, ?, ?, ?, ?, ?)",
 		r.Epoch, r.Shards, string(r.Class), buckets, r.Settle, string(r.State), retention); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -76,7 +77,7 @@ func (t *tx) consumerHold(in *catalog.RewrittenInput, cursor segment.Seq, holdMa
 		in.HoldFloor = 0
 	}
 	var bytes int64
-	return t.query("SELECT id, next, bytes, void FROM slot WHERE epoch = ? AND shard = ? AND id >= ? ORDER BY id DESC", func(scan scanFunc) error {
+	return t.query("SELECT id, next, bytes, void FROM slot WHERE epoch = ? AND shard = ? AND id >= ? ORDER BY id DESC", func(scan column.Scan) error {
 		var id segment.ID
 		var next segment.Seq
 		var n int64
@@ -122,8 +123,8 @@ func (t *tx) dueSlots(c segment.Chain, limit int) (p catalog.TrimPlan, err error
 		return p, err
 	}
 	p.Due = catalog.SlotsDue(&p.Chain, time.Duration(grace), t.now)
-	if p.Slots, err = t.slots("SELECT "+slotCols+" FROM slot s WHERE epoch = ? AND shard = ? AND id >= ? AND id < ? ORDER BY id LIMIT ?",
-		c.Epoch, c.Shard, int64(p.Chain.Trimmed), int64(p.Chain.Condemned), page(limit)); err != nil {
+	if p.Slots, err = t.slots("SELECT "+column.Slots+" FROM slot s WHERE epoch = ? AND shard = ? AND id >= ? AND id < ? ORDER BY id LIMIT ?",
+		c.Epoch, c.Shard, int64(p.Chain.Trimmed), int64(p.Chain.Condemned), catalog.PageSize(limit)); err != nil {
 		return p, err
 	}
 	p.Named, err = t.namedSlots(c, p.Chain.Trimmed, p.Chain.Condemned)
@@ -136,7 +137,7 @@ func (t *tx) namedSlots(c segment.Chain, from, to segment.ID) ([]catalog.Ref, er
 	live, err := t.refs("SELECT "+refCols+` FROM slot w CROSS JOIN object o ON o.key = w.key CROSS JOIN ref r ON r.object = o.id
  LEFT JOIN stream s ON s.id = r.stream LEFT JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard
  WHERE w.epoch = ? AND w.shard = ? AND w.id >= ? AND w.id < ? LIMIT 100`, c.Epoch, c.Shard, int64(from), int64(to))
-	return plainRefs(live), err
+	return catalog.PlainRefs(live), err
 }
 
 // AdvanceTrim moves trimmed over slots that are deleted from every bucket.
@@ -204,7 +205,7 @@ func (d *DB) CondemnSlots(ctx context.Context, m catalog.MarkerRef, c segment.Ch
 			return err
 		}
 		n, err := t.execN("UPDATE marker SET version = ?, due = ?, lease_owner = '', lease_end = 0, attempts = 0, last_error = '' WHERE duty = ? AND id = ? AND version = ?",
-			v, nanos(t.now)+grace, string(m.Duty), m.ID, m.Version)
+			v, column.Nanos(t.now)+grace, string(m.Duty), m.ID, m.Version)
 		if err != nil {
 			return err
 		}

@@ -3,14 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
-
-	"github.com/strandline/strandline/catalog"
 )
 
 // conn is one connection with its prepared statements. One goroutine at a time.
@@ -147,35 +143,4 @@ func (t *tx) one(q string, args []any, dest ...any) (ok bool, err error) {
 		return errors.Join(scan(dest...), nil)
 	}, args...)
 	return ok && err == nil, err
-}
-
-// jsonArg passes a set of any size as one argument, for json_each.
-func jsonArg(v any) (string, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return "", fmt.Errorf("argument: %w", err)
-	}
-	return string(b), nil
-}
-
-func fromJSON(what, s string, v any) error {
-	if err := json.Unmarshal([]byte(s), v); err != nil {
-		return fmt.Errorf("%w: %s %q does not decode: %w", catalog.ErrCorrupt, what, s, err)
-	}
-	return nil
-}
-
-// nanos and at: 0 is no time.
-func nanos(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-func at(ns int64) time.Time {
-	if ns == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, ns).UTC()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -13,7 +14,7 @@ func (d *DB) RaiseWatermark(ctx context.Context, w catalog.Watermark) (row catal
 		if row, err = t.chain(w.Chain); err != nil {
 			return err
 		}
-		at, err := t.slots("SELECT "+slotCols+" FROM slot s WHERE epoch = ? AND shard = ? AND id = ?", w.Epoch, w.Shard, int64(w.Segment))
+		at, err := t.slots("SELECT "+column.Slots+" FROM slot s WHERE epoch = ? AND shard = ? AND id = ?", w.Epoch, w.Shard, int64(w.Segment))
 		if err != nil {
 			return err
 		}
@@ -45,10 +46,10 @@ func (d *DB) DeadRefs(ctx context.Context, c segment.Chain, limit int) (refs []c
 		if err != nil {
 			return err
 		}
-		n := page(limit)
+		n := catalog.PageSize(limit)
 		live, err := t.refs(selectRefs+"WHERE r.epoch = ? AND r.shard = ? AND r.last <= ? ORDER BY r.last, r.stream LIMIT ?",
 			c.Epoch, c.Shard, int64(row.WatermarkSeq), n+1)
-		refs, more = pageOf(live, n)
+		refs, more = catalog.PageOf(live, n)
 		return err
 	})
 	if err != nil {
@@ -64,7 +65,7 @@ func (d *DB) StraddlingRefs(ctx context.Context, c segment.Chain, after *catalog
 		if err != nil || row.WatermarkSeq == 0 {
 			return err
 		}
-		refs, more, err = t.across(cut{Chain: c, at: row.WatermarkSeq, settled: true}, after, page(limit))
+		refs, more, err = t.across(column.Cut{Chain: c, At: row.WatermarkSeq, Settled: true}, after, catalog.PageSize(limit))
 		return err
 	})
 	if err != nil {
@@ -76,7 +77,7 @@ func (d *DB) StraddlingRefs(ctx context.Context, c segment.Chain, after *catalog
 // RefsAcross is a page of the refs that hold rows on both sides of a seq's end.
 func (d *DB) RefsAcross(ctx context.Context, c segment.Chain, at segment.Seq, after *catalog.Ref, limit int) (refs []catalog.Ref, more bool, err error) {
 	err = d.read(ctx, "RefsAcross", func(t *tx) (err error) {
-		refs, more, err = t.across(cut{Chain: c, at: at}, after, page(limit))
+		refs, more, err = t.across(column.Cut{Chain: c, At: at}, after, catalog.PageSize(limit))
 		return err
 	})
 	if err != nil {
@@ -91,10 +92,4 @@ func (t *tx) given(verb string, c segment.Chain) (catalog.ChainRow, error) {
 		return catalog.ChainRow{}, err
 	}
 	return t.chain(c)
-}
-
-// pageOf cuts the one row more that was asked for.
-func pageOf(live []catalog.LiveRef, n int) (refs []catalog.Ref, more bool) {
-	more = len(live) > n
-	return plainRefs(live[:min(n, len(live))]), more
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/internal/column"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -17,33 +18,26 @@ func (d *DB) Window(ctx context.Context, c segment.Chain, maxBytes int64) (w cat
 	return w, err
 }
 
-// windowSlots bounds a window of empty slots, which no bytes bound.
-const windowSlots = 10_000
-
 func (t *tx) window(c segment.Chain, maxBytes int64, maxRefs int) (w catalog.Window, err error) {
 	w.Now, w.LiveFrom = t.now, map[int64]segment.Pos{}
 	if w.Chain, err = t.chain(c); err != nil {
 		return w, err
 	}
 	var bytes int64
-	err = t.query("SELECT "+slotCols+`, m.version, m.due, m.class, m.lease_owner, m.lease_end, m.attempts, m.last_error
- FROM slot s CROSS JOIN marker m ON m.duty = 'settle' AND m.id = printf('%08x.%08x.%016x', s.epoch, s.shard, s.id)
- WHERE s.epoch = ? AND s.shard = ? AND s.owed = 1 AND m.due <= ? ORDER BY s.id`, func(scan scanFunc) error {
-		var m catalog.Marker
-		var due, lease int64
-		s, err := scanSlot(scan, &m.Version, &due, (*string)(&m.Class), &m.LeaseOwner, &lease, &m.Attempts, &m.LastError)
+	err = t.query("SELECT "+column.StandingSlots+` FROM slot s CROSS JOIN marker m ON m.duty = 'settle' AND m.id = printf('%08x.%08x.%016x', s.epoch, s.shard, s.id)
+ WHERE s.epoch = ? AND s.shard = ? AND s.owed = 1 AND m.due <= ? ORDER BY s.id`, func(scan column.Scan) error {
+		s, err := column.StandingSlot(scan)
 		if err != nil {
 			return err
 		}
 		n := len(w.Slots)
-		if n == windowSlots || n > 0 && (s.ID != w.Slots[n-1].ID+1 || bytes+s.Bytes > maxBytes) {
+		if n == catalog.MaxWindowSlots || n > 0 && (s.ID != w.Slots[n-1].ID+1 || bytes+s.Bytes > maxBytes) {
 			return errStop
 		}
 		bytes += s.Bytes
-		m.Duty, m.ID, m.Due, m.LeaseEnd = catalog.DutySettle, catalog.SettleID(c, s.ID), at(due), at(lease)
-		w.Slots = append(w.Slots, catalog.StandingSlot{SlotRow: s, Marker: m})
+		w.Slots = append(w.Slots, s)
 		return nil
-	}, c.Epoch, c.Shard, nanos(t.now))
+	}, c.Epoch, c.Shard, column.Nanos(t.now))
 	if err != nil || len(w.Slots) == 0 {
 		return w, err
 	}
@@ -58,9 +52,9 @@ func (t *tx) windowRefs(w *catalog.Window, max int) error {
 	// Slots before objects before refs: each step by its index.
 	err := t.query("SELECT "+refCols+`, w.id FROM slot w CROSS JOIN object o ON o.key = w.key CROSS JOIN ref r ON r.object = o.id
  LEFT JOIN stream s ON s.id = r.stream LEFT JOIN chain c ON c.epoch = r.epoch AND c.shard = r.shard
- WHERE w.epoch = ? AND w.shard = ? AND w.id BETWEEN ? AND ? ORDER BY w.id`, func(scan scanFunc) error {
+ WHERE w.epoch = ? AND w.shard = ? AND w.id BETWEEN ? AND ? ORDER BY w.id`, func(scan column.Scan) error {
 		var id segment.ID
-		l, err := scanRef(func(cols ...any) error { return scan(append(cols, &id)...) })
+		l, err := scanRef(scan, &id)
 		if err != nil || l.Dead(l.LiveFrom) {
 			return err
 		}
@@ -73,6 +67,6 @@ func (t *tx) windowRefs(w *catalog.Window, max int) error {
 		w.LiveFrom[l.StreamID] = l.LiveFrom
 		return nil
 	}, c.Epoch, c.Shard, int64(w.Slots[0].ID), int64(w.Slots[len(w.Slots)-1].ID))
-	sortRefs(w.Refs)
+	catalog.SortRefs(w.Refs)
 	return err
 }
