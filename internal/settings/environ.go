@@ -42,8 +42,19 @@ func (s *Set) strangers(vars map[string]string) []error {
 	var errs []error
 	for _, name := range sortedKeys(vars) {
 		if !slices.Contains(known, name) {
-			errs = append(errs, fmt.Errorf("environment %s: no command has such a flag%s", name, meant(name, known)))
+			hint := meant(name, known)
+			if serviceLink(name, vars[name]) {
+				hint = "; Kubernetes sets it for a Service of that name: give the pod enableServiceLinks: false"
+			}
+			errs = append(errs, fmt.Errorf("environment %s: no command has such a flag%s", name, hint))
 		}
 	}
 	return errs
+}
+
+// serviceLink says that a variable is one that Kubernetes gives to every pod beside a
+// Service called strandline or strandline-…, unless the pod says not to.
+func serviceLink(name, value string) bool {
+	return strings.HasSuffix(name, "_SERVICE_HOST") || strings.Contains(name, "_SERVICE_PORT") ||
+		strings.Contains(name, "_PORT") && strings.Contains(value, "://") || strings.Contains(name, "_PORT_")
 }
