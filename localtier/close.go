@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // flush seals what is open and waits until all of it is absorbed.
@@ -88,13 +89,24 @@ func (s *shardLog) leave(ctx context.Context, cause error) error {
 		err = &LeftError{Chain: s.chain, Dir: s.dir, Segments: left, Bytes: bytes, Cause: orUnknown(cause)}
 	case cause == nil:
 		// A crash before this leaves a lease that ends by itself.
-		err = s.catalog.ReleaseChain(ctx, s.chain, s.owner, s.term)
+		err = s.notReleased(s.catalog.ReleaseChain(ctx, s.chain, s.owner, s.term))
 	default:
 		err = cause
 	}
 	err = errors.Join(err, s.wal.Close())
 	s.retire()
 	return err
+}
+
+// notReleased says what a lease that could not be given up is good for.
+func (s *shardLog) notReleased(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &ShardError{
+		Chain: s.chain, Dir: s.dir, Doing: "give up the lease (all rows are published)", Err: err,
+		Next: fmt.Sprintf("it ends by itself at %s; another writer can have the chain then, and a start on this directory has it at once", s.lease.end().Format(time.RFC3339)),
+	}
 }
 
 func orUnknown(err error) error {

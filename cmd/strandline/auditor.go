@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -71,12 +72,20 @@ func (r *auditorRun) validate() error {
 	return nil
 }
 
-func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
+func (a *app) runAuditor(ctx context.Context, r *auditorRun) error {
 	if err := r.validate(); err != nil {
 		return err
 	}
 	log, err := a.logger()
 	if err != nil {
+		return err
+	}
+	return r.listen.within(ctx, log, func() error { return a.auditUntil(ctx, r, log) })
+}
+
+// auditUntil is the auditor, from its first look to its last close.
+func (a *app) auditUntil(ctx context.Context, r *auditorRun, log *slog.Logger) (err error) {
+	if err := free(ctx, port{"--http", r.listen.http}); err != nil {
 		return err
 	}
 	r.proving.on(&r.backend, log, r.flags.config.DryRun)
@@ -89,7 +98,7 @@ func (a *app) runAuditor(ctx context.Context, r *auditorRun) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, t) }()
+	defer func() { err = r.listen.out.closing(err, t) }()
 	if err := r.listen.telemetry.start(ctx, "auditor", t, log); err != nil {
 		return err
 	}

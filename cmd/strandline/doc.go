@@ -11,7 +11,8 @@
 //	opencatalog.go     --catalog; founding.go, proving.go, away.go, waiting.go: what a start waits for
 //	throughcache.go    stores with the object cache in between
 //	service.go         a process that owns shards: up.go, writer.go, owner.go, nextepoch.go
-//	listen.go          HTTP, and the order of the way out; ready.go, pulse.go: /readyz
+//	listen.go          HTTP, and the order of the way out, which wayout.go bounds; ready.go, pulse.go: /readyz
+//	ports.go           is anybody listening there already?
 //	access.go          who may call us; accesscaller.go who we are to others
 //	otlp.go            logs in, and on to the owner of their shard
 //	telemetry.go       what metrics and traces look at

@@ -29,6 +29,7 @@ type listenFlags struct {
 	shutdown   time.Duration
 	access     accessFlags
 	telemetry  telemetryFlags
+	out        *wayOut // of the service that runs; within makes it
 }
 
 // defaultHTTP is where a process serves unless told otherwise.
@@ -192,8 +193,13 @@ func (s stopping) readiness(routes http.Handler) http.Handler {
 }
 
 // serveHTTP runs until ctx ends or a part fails, then stops in order: not ready, no more
-// requests, no more parts, then what finish does. All of that has --shutdown-timeout.
+// requests, no more parts, then what finish does. All of that, and the closing of what was
+// opened, has --shutdown-timeout (wayout.go).
 func serveHTTP(ctx context.Context, h *httpService) error {
+	if h.flags.out == nil {
+		h.flags.out = newWayOut(h.flags.shutdown, h.log)
+	}
+	h.flags.out.step("serving")
 	h.flags.access.say(h.log, h.listener.Addr().String())
 	server := httpapi.NewServer(h.stopping.readiness(h.handler), h.log)
 	if h.around.tls != nil {
@@ -225,10 +231,11 @@ func serveHTTP(ctx context.Context, h *httpService) error {
 
 // stop is the way out. A crash in it loses nothing: the next start goes on from the disk.
 func (h *httpService) stop(ctx context.Context, server *http.Server, endParts func() (wait func())) error {
+	out := h.flags.out
+	bound, cancel := context.WithDeadline(context.WithoutCancel(ctx), out.begin())
+	defer cancel()
 	close(h.stopping.unready)
 	h.log.Info("stopping", "drain_delay", h.flags.drainDelay, "at_most", h.flags.shutdown)
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.flags.shutdown)
-	defer cancel()
 	if ctx.Err() != nil && h.flags.drainDelay > 0 { // asked to: others have to notice. A fault has no time for that.
 		select {
 		case <-time.After(h.flags.drainDelay):
@@ -236,11 +243,14 @@ func (h *httpService) stop(ctx context.Context, server *http.Server, endParts fu
 		}
 	}
 	close(h.stopping.drains)
+	out.step("requests under way were waited for")
 	wait := endParts() // they drain beside the server
-	err := h.drain(bound, server)
+	err := out.leave(h.drain(bound, server))
+	out.step("what runs beside the server was waited for")
 	wait() // after it nobody opens another writer
 	if h.finish != nil {
-		err = errors.Join(err, h.finish(bound))
+		out.step("what is only here was published, and the leases were given up")
+		err = errors.Join(err, out.leave(h.finish(bound)))
 	}
 	return err
 }

@@ -74,7 +74,7 @@ const (
 	readerPatience = 10 * time.Second
 )
 
-func (a *app) reader(ctx context.Context, r *readerFlags) (err error) {
+func (a *app) reader(ctx context.Context, r *readerFlags) error {
 	if err := r.validate(); err != nil {
 		return err
 	}
@@ -82,12 +82,20 @@ func (a *app) reader(ctx context.Context, r *readerFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	return r.listen.within(ctx, log, func() error { return a.readerUntil(ctx, r, log) })
+}
+
+// readerUntil is reader, from its first look to its last close.
+func (a *app) readerUntil(ctx context.Context, r *readerFlags, log *slog.Logger) (err error) {
+	if err := free(ctx, port{"--http", r.listen.http}); err != nil {
+		return err
+	}
 	r.backend.cache.log = log
 	t, err := whenFounded(func(ctx context.Context) (*tier, error) { return r.backend.open(ctx, modeCold) }, log)(ctx)
 	if err != nil {
 		return ignoreCancel(ctx, err)
 	}
-	defer func() { err = closing(err, t) }()
+	defer func() { err = r.listen.out.closing(err, t) }()
 	if err := r.listen.telemetry.start(ctx, "reader", t, log); err != nil {
 		return err
 	}

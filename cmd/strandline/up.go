@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -54,12 +55,20 @@ func (u *upFlags) validate() error {
 	return nil
 }
 
-func (a *app) up(ctx context.Context, u *upFlags) (err error) {
+func (a *app) up(ctx context.Context, u *upFlags) error {
 	if err := u.validate(); err != nil {
 		return err
 	}
 	log, err := a.logger()
 	if err != nil {
+		return err
+	}
+	return u.owner.listen.within(ctx, log, func() error { return a.upUntil(ctx, u, log) })
+}
+
+// upUntil is up, from its first look to its last close.
+func (a *app) upUntil(ctx context.Context, u *upFlags, log *slog.Logger) (err error) {
+	if err := free(ctx, u.owner.ports()...); err != nil {
 		return err
 	}
 	u.proving.on(&u.owner.backend, log, false)
@@ -68,7 +77,7 @@ func (a *app) up(ctx context.Context, u *upFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, t) }()
+	defer func() { err = u.owner.listen.out.closing(err, t) }()
 	if err := u.owner.listen.telemetry.start(ctx, "up", t, log); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,12 +122,20 @@ func parseShards(text string) ([]segment.Shard, error) {
 	return slices.Compact(out), nil
 }
 
-func (a *app) writer(ctx context.Context, w *writerFlags) (err error) {
+func (a *app) writer(ctx context.Context, w *writerFlags) error {
 	if err := w.validate(); err != nil {
 		return err
 	}
 	log, err := a.logger()
 	if err != nil {
+		return err
+	}
+	return w.owner.listen.within(ctx, log, func() error { return a.writerUntil(ctx, w, log) })
+}
+
+// writerUntil is writer, from its first look to its last close.
+func (a *app) writerUntil(ctx context.Context, w *writerFlags, log *slog.Logger) (err error) {
+	if err := free(ctx, w.owner.ports()...); err != nil {
 		return err
 	}
 	w.proving.on(&w.owner.backend, log, false)
@@ -135,7 +144,7 @@ func (a *app) writer(ctx context.Context, w *writerFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, t) }()
+	defer func() { err = w.owner.listen.out.closing(err, t) }()
 	if err := w.owner.listen.telemetry.start(ctx, "writer", t, log); err != nil {
 		return err
 	}
