@@ -63,27 +63,88 @@ func CheckIntent(verb string, in *Intent, key, nonce string) error {
 	return nil
 }
 
-// CheckCondemnKey: what a confirmed reap-check needs before its key is condemned
-// (03 §6). ripe is when its read grace is over.
-func CheckCondemnKey(m MarkerRef, stands *Marker, ripe, now time.Time, named int, in *Intent) error {
+// Judging is what the judge, and a confirmed reap-check, look at before they condemn a key.
+type Judging struct {
+	Intent    *Intent // nil: none stands
+	Stands    *Marker // the judge's, or the reap-check; nil: none stands
+	Confirmed time.Time
+	Named     int  // refs that name the key
+	Watched   bool // a reap-check stands for it
+	Grace     time.Duration
+}
+
+// Judgement is what becomes of an intent.
+type Judgement struct {
+	Verdict Verdict
+	Intent  Intent
+	// Condemn: the verdict is Condemned as of now, and Intent is to be written.
+	Condemn bool
+	Wait    time.Duration // of NotYet
+}
+
+// JudgeIntent is the judge's verdict (03 §8 step 1). Gone: its marker is to be resolved.
+// Named: the intent goes, for the normal lifecycle owns the object. NotYet: its marker
+// waits.
+func JudgeIntent(m MarkerRef, look Judging, now time.Time) (j Judgement, err error) {
+	in := look.Intent
+	if in == nil {
+		return Judgement{Verdict: Gone}, nil
+	}
+	j.Intent = *in
+	when := JudgeAt(in, look.Grace)
+	switch {
+	case in.State != IntentStanding:
+		j.Verdict = Condemned
+	case look.Stands == nil || look.Stands.Version != m.Version:
+		return Judgement{}, MovedOn("CondemnIntent", m, look.Stands) // announced again meanwhile
+	case look.Named > 0 || look.Watched:
+		j.Verdict = Named
+	case now.Before(when):
+		j.Verdict, j.Wait = NotYet, when.Sub(now)
+	default:
+		j.Verdict, j.Condemn = Condemned, true
+		j.Intent.State, j.Intent.Changed = IntentCondemned, now
+	}
+	return j, nil
+}
+
+// MovedOn is the conflict of a marker that is not at its version; nil: none stands.
+func MovedOn(verb string, m MarkerRef, stands *Marker) error {
+	have := "none"
+	if stands != nil {
+		have = fmt.Sprintf("version %d", stands.Version)
+	}
+	return Conflict(verb, fmt.Sprintf("marker %s %s", m.Duty, m.ID), fmt.Sprintf("version %d", m.Version), have)
+}
+
+// CondemnKey is what a confirmed reap-check writes for its key (03 §6); nil: it was
+// condemned or burned before.
+func CondemnKey(m MarkerRef, look Judging, now time.Time) (*Intent, error) {
 	const verb = "CondemnKey"
+	stands, in := look.Stands, look.Intent
+	ripe := look.Confirmed.Add(look.Grace)
 	switch {
 	case m.Duty != DutyReapCheck:
-		return Invalid(verb, "marker of duty %q", m.Duty)
+		return nil, Invalid(verb, "marker of duty %q", m.Duty)
 	case stands == nil:
-		return Conflict(verb, "marker", fmt.Sprintf("%s at version %d", m.ID, m.Version), "none")
+		return nil, Conflict(verb, "marker", fmt.Sprintf("%s at version %d", m.ID, m.Version), "none")
 	case stands.Version != m.Version:
-		return Conflict(verb, "marker", fmt.Sprintf("version %d", m.Version), fmt.Sprintf("version %d", stands.Version))
+		return nil, Conflict(verb, "marker", fmt.Sprintf("version %d", m.Version), fmt.Sprintf("version %d", stands.Version))
 	case !stands.Confirmed:
-		return Conflict(verb, "marker", "confirmed", "unconfirmed: armed since")
+		return nil, Conflict(verb, "marker", "confirmed", "unconfirmed: armed since")
 	case now.Before(ripe):
-		return Conflict(verb, "grace", ripe.Format(time.RFC3339Nano), now.Format(time.RFC3339Nano))
-	case named > 0:
-		return Conflict(verb, "refs", "none names "+m.ID, fmt.Sprintf("%d do", named))
+		return nil, Conflict(verb, "grace", ripe.Format(time.RFC3339Nano), now.Format(time.RFC3339Nano))
+	case look.Named > 0:
+		return nil, Conflict(verb, "refs", "none names "+m.ID, fmt.Sprintf("%d do", look.Named))
 	case in != nil && in.State == IntentStanding:
-		return Conflict(verb, "intent", "none standing", "one under nonce "+in.Nonce)
+		return nil, Conflict(verb, "intent", "none standing", "one under nonce "+in.Nonce)
+	case in != nil:
+		return nil, nil
 	}
-	return nil
+	return &Intent{
+		Key: m.ID, Class: stands.Class, Serves: Serves(Holder{Duty: m.Duty, ID: m.ID}),
+		Announced: now, Deadline: now, State: IntentCondemned, Changed: now,
+	}, nil
 }
 
 // StreamKeyDerivable says whether a job could derive a burned stream key again

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"time"
 
 	"github.com/strandline/strandline/catalog"
 )
@@ -56,41 +55,38 @@ func (c *Catalog) CondemnKey(ctx context.Context, m catalog.MarkerRef) error {
 		if err := t.checkKinds("CondemnKey"); err != nil {
 			return err
 		}
-		in := t.intentOf(m.ID)
-		if err := t.checkCondemnKey(m, in); err != nil {
-			return err
+		put, err := catalog.CondemnKey(m, t.reaping(m), t.now)
+		if put != nil {
+			t.putIntent(put)
 		}
-		if in != nil {
-			return nil // condemned or burned before
-		}
-		stands, _ := t.marker.get(markerKey{m.Duty, m.ID})
-		t.putIntent(&catalog.Intent{
-			Key: m.ID, Class: stands.Class, Serves: string(m.Duty) + ":" + m.ID,
-			Announced: t.now, Deadline: t.now, State: catalog.IntentCondemned, Changed: t.now,
-		})
-		return nil
+		return err
 	})
 }
 
-// checkCondemnKey asks the guards, but for those that are skipped.
-func (t *tx) checkCondemnKey(m catalog.MarkerRef, in *catalog.Intent) error {
-	var stands *catalog.Marker
-	var ripe time.Time
+// judging is what stands for an intent and its marker.
+func (t *tx) judging(m catalog.MarkerRef) catalog.Judging {
+	look := catalog.Judging{Intent: t.intentOf(m.ID), Named: t.named(m.ID)}
 	if have, ok := t.marker.get(markerKey{m.Duty, m.ID}); ok {
 		seen := have.Marker
-		stands, ripe = &seen, have.confirmed.Add(t.grace())
-		if t.skip[Confirmed] {
-			seen.Confirmed, ripe = true, t.now
-		}
+		look.Stands, look.Confirmed = &seen, have.confirmed
 		if t.skip[Version] {
 			seen.Version = m.Version
 		}
 	}
-	named := t.named(m.ID)
-	if t.skip[Named] {
-		named = 0
+	return look
+}
+
+// reaping is what a reap-check looks at, but for the guards that are skipped.
+func (t *tx) reaping(m catalog.MarkerRef) catalog.Judging {
+	look := t.judging(m)
+	look.Grace = t.grace()
+	if t.skip[Confirmed] && look.Stands != nil {
+		look.Stands.Confirmed, look.Confirmed = true, t.now.Add(-look.Grace)
 	}
-	return catalog.CheckCondemnKey(m, stands, ripe, t.now, named, in)
+	if t.skip[Named] {
+		look.Named = 0
+	}
+	return look
 }
 
 // BurnKey records that condemned keys are deleted: all of them, or none.
@@ -123,23 +119,24 @@ func (c *Catalog) BurnIntent(ctx context.Context, key string) error {
 // sent before the delete may land after it. One that is burned already is a lost
 // answer; any other state is a conflict.
 func (t *tx) burn(keys []string) error {
+	state := make(map[string]catalog.IntentState, len(keys))
 	var ms []armed
 	for _, k := range keys {
 		in := t.intentOf(k)
-		switch {
-		case in == nil:
-			return catalog.Conflict("BurnKey", "state of "+k, catalog.IntentCondemned, "no intent")
-		case in.State == catalog.IntentBurned:
+		if in == nil {
 			continue
-		case in.State != catalog.IntentCondemned && !t.skip[Condemned]:
-			return catalog.Conflict("BurnKey", "state of "+k, catalog.IntentCondemned, string(in.State))
 		}
-		ms = append(ms, armed{k, in.Class})
-		in.State, in.Changed, in.Uploads = catalog.IntentBurned, t.now, nil
-		t.putIntent(in)
+		if state[k] = in.State; t.skip[Condemned] {
+			state[k] = catalog.IntentCondemned
+		}
+		if in.State != catalog.IntentBurned {
+			ms = append(ms, armed{k, in.Class})
+			in.State, in.Changed, in.Uploads = catalog.IntentBurned, t.now, nil
+			t.putIntent(in)
+		}
 	}
 	t.armAll(catalog.DutyOrphan, ms, catalog.BurnDelay)
-	return nil
+	return catalog.CheckBurn(keys, state)
 }
 
 // CondemnIntent is the judge's first step (03 §8).
@@ -151,14 +148,8 @@ func (c *Catalog) CondemnIntent(ctx context.Context, m catalog.MarkerRef) (v cat
 		if err := t.checkKinds("CondemnIntent"); err != nil {
 			return err
 		}
-		in := t.intentOf(m.ID)
-		if in == nil {
-			v = catalog.Gone
-			t.resolve(m)
-			return nil
-		}
-		v, err = t.judge(m, in)
-		out = *in
+		j, err := t.judge(m)
+		v, out = j.Verdict, j.Intent
 		return err
 	})
 	if err != nil {
@@ -167,25 +158,27 @@ func (c *Catalog) CondemnIntent(ctx context.Context, m catalog.MarkerRef) (v cat
 	return v, out, nil
 }
 
-func (t *tx) judge(m catalog.MarkerRef, in *catalog.Intent) (catalog.Verdict, error) {
-	if in.State != catalog.IntentStanding {
-		return catalog.Condemned, nil
+func (t *tx) judge(m catalog.MarkerRef) (catalog.Judgement, error) {
+	look := t.judging(m)
+	_, look.Watched = t.marker.get(markerKey{catalog.DutyReapCheck, m.ID})
+	look.Grace = t.orphanGrace()
+	now := t.now
+	if in := look.Intent; in != nil && t.skip[OrphanGrace] && now.Before(catalog.JudgeAt(in, look.Grace)) {
+		now = catalog.JudgeAt(in, look.Grace)
 	}
-	if _, ok := t.at(m); !ok {
-		return "", t.movedOn("CondemnIntent", m) // announced again meanwhile
+	j, err := catalog.JudgeIntent(m, look, now)
+	if err != nil {
+		return j, err
 	}
-	if _, watched := t.marker.get(markerKey{catalog.DutyReapCheck, in.Key}); watched || t.isNamed(in.Key) {
-		t.dropIntent(in.Key)
-		return catalog.Named, nil
+	switch {
+	case j.Verdict == catalog.Gone:
+		t.resolve(m)
+	case j.Verdict == catalog.Named:
+		t.dropIntent(m.ID)
+	case j.Verdict == catalog.NotYet:
+		t.postpone(m, j.Wait, "")
+	case j.Condemn && !t.skip[Condemned]: // skipped: said, not written
+		t.putIntent(&j.Intent)
 	}
-	if when := catalog.JudgeAt(in, t.orphanGrace()); t.now.Before(when) && !t.skip[OrphanGrace] {
-		t.postpone(m, when.Sub(t.now), "")
-		return catalog.NotYet, nil
-	}
-	if t.skip[Condemned] {
-		return catalog.Condemned, nil // said, not written
-	}
-	in.State, in.Changed = catalog.IntentCondemned, t.now
-	t.putIntent(in)
-	return catalog.Condemned, nil
+	return j, nil
 }

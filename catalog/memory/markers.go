@@ -40,11 +40,7 @@ func (t *tx) at(m catalog.MarkerRef) (*markerRow, bool) {
 
 // movedOn is the conflict of a marker that is not at its version.
 func (t *tx) movedOn(verb string, m catalog.MarkerRef) error {
-	stands := "none"
-	if have, ok := t.marker.get(markerKey{m.Duty, m.ID}); ok {
-		stands = fmt.Sprintf("version %d", have.Version)
-	}
-	return catalog.Conflict(verb, fmt.Sprintf("marker %s %s", m.Duty, m.ID), fmt.Sprintf("version %d", m.Version), stands)
+	return catalog.MovedOn(verb, m, t.judging(m).Stands)
 }
 
 type armed struct {

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/internal/column"
@@ -51,11 +50,7 @@ func (t *tx) movedOn(verb string, m catalog.MarkerRef) error {
 	if err := t.flush(); err != nil {
 		return err
 	}
-	stands := "none"
-	if have.m != nil {
-		stands = fmt.Sprintf("version %d", have.m.Version)
-	}
-	return catalog.Conflict(verb, fmt.Sprintf("marker %s %s", m.Duty, m.ID), fmt.Sprintf("version %d", m.Version), stands)
+	return catalog.MovedOn(verb, m, have.m)
 }
 
 // CondemnKey condemns a settled key for a confirmed reap-check. From here nobody
@@ -79,17 +74,13 @@ func (d *DB) CondemnKey(ctx context.Context, m catalog.MarkerRef) error {
 		if err != nil {
 			return err
 		}
-		ripe := stands.confirmed.Add(t.graceOf(settings))
-		if err := catalog.CheckCondemnKey(m, stands.m, ripe, t.now, *named, in); err != nil {
+		put, err := catalog.CondemnKey(m, catalog.Judging{
+			Intent: in, Stands: stands.m, Confirmed: stands.confirmed, Named: *named, Grace: t.graceOf(settings),
+		}, t.now)
+		if err != nil || put == nil {
 			return err
 		}
-		if in != nil {
-			return nil // condemned or burned before
-		}
-		return t.putIntent(&catalog.Intent{
-			Key: m.ID, Class: stands.m.Class, Serves: string(m.Duty) + ":" + m.ID,
-			Announced: t.now, Deadline: t.now, State: catalog.IntentCondemned, Changed: t.now,
-		})
+		return t.putIntent(put)
 	})
 }
 
@@ -148,20 +139,19 @@ func (d *DB) CondemnIntent(ctx context.Context, m catalog.MarkerRef) (v catalog.
 	}
 	err = d.write(ctx, "CondemnIntent", func(t *tx) error {
 		t.askKinds("CondemnIntent")
-		look := &judging{in: t.askIntent(m.ID, " FOR UPDATE")}
-		look.stands, look.named = t.askMarker(m.Duty, m.ID, " FOR UPDATE"), t.askNamed(m.ID)
-		look.watcher, look.settings = t.askMarker(catalog.DutyReapCheck, m.ID, ""), t.askSettings("")
+		in, stands, named := t.askIntent(m.ID, " FOR UPDATE"), t.askMarker(m.Duty, m.ID, " FOR UPDATE"), t.askNamed(m.ID)
+		watcher, settings := t.askMarker(catalog.DutyReapCheck, m.ID, ""), t.askSettings("")
 		if err := t.flush(); err != nil {
 			return err
 		}
-		if look.in.in == nil {
-			v, out = catalog.Gone, catalog.Intent{}
-			t.resolve(m)
-			return nil
+		j, err := catalog.JudgeIntent(m, catalog.Judging{
+			Intent: in.in, Stands: stands.m, Named: *named, Watched: watcher.m != nil, Grace: t.orphanGraceOf(settings),
+		}, t.now)
+		v, out = j.Verdict, j.Intent
+		if err != nil {
+			return err
 		}
-		v, err = t.judge(m, look)
-		out = *look.in.in
-		return err
+		return t.judged(m, &j)
 	})
 	if err != nil {
 		return "", catalog.Intent{}, err
@@ -169,30 +159,17 @@ func (d *DB) CondemnIntent(ctx context.Context, m catalog.MarkerRef) (v catalog.
 	return v, out, nil
 }
 
-// judging is what the judge looks at.
-type judging struct {
-	in       *maybeIntent
-	stands   *maybeMarker
-	named    *int
-	watcher  *maybeMarker
-	settings *catalog.Settings
-}
-
-func (t *tx) judge(m catalog.MarkerRef, look *judging) (catalog.Verdict, error) {
-	in := look.in.in
-	switch stands := look.stands.m; {
-	case in.State != catalog.IntentStanding:
-		return catalog.Condemned, nil
-	case stands == nil || stands.Version != m.Version:
-		return "", t.movedOn("CondemnIntent", m) // announced again meanwhile
-	case *look.named > 0 || look.watcher.m != nil:
-		t.dropIntent(in.Key)
-		return catalog.Named, nil
+// judged queues what the judgement says.
+func (t *tx) judged(m catalog.MarkerRef, j *catalog.Judgement) error {
+	switch {
+	case j.Verdict == catalog.Gone:
+		t.resolve(m)
+	case j.Verdict == catalog.Named:
+		t.dropIntent(m.ID)
+	case j.Verdict == catalog.NotYet:
+		t.postpone(m, j.Wait, "")
+	case j.Condemn:
+		return t.putIntent(&j.Intent)
 	}
-	if when := catalog.JudgeAt(in, t.orphanGraceOf(look.settings)); t.now.Before(when) {
-		t.postpone(m, when.Sub(t.now), "")
-		return catalog.NotYet, nil
-	}
-	in.State, in.Changed = catalog.IntentCondemned, t.now
-	return catalog.Condemned, t.putIntent(in)
+	return nil
 }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -57,11 +56,7 @@ func (t *tx) movedOn(verb string, m catalog.MarkerRef) error {
 	if err != nil {
 		return err
 	}
-	stands := "none"
-	if have != nil {
-		stands = fmt.Sprintf("version %d", have.Version)
-	}
-	return catalog.Conflict(verb, fmt.Sprintf("marker %s %s", m.Duty, m.ID), fmt.Sprintf("version %d", m.Version), stands)
+	return catalog.MovedOn(verb, m, have)
 }
 
 // CondemnKey condemns a settled key for a confirmed reap-check. From here nobody
@@ -72,15 +67,7 @@ func (d *DB) CondemnKey(ctx context.Context, m catalog.MarkerRef) error {
 		if err := t.checkKinds("CondemnKey"); err != nil {
 			return err
 		}
-		stands, confirmed, err := t.marker(m.Duty, m.ID)
-		if err != nil {
-			return err
-		}
-		named, err := t.named(m.ID)
-		if err != nil {
-			return err
-		}
-		in, err := t.intent(m.ID)
+		look, err := t.judging(m)
 		if err != nil {
 			return err
 		}
@@ -88,17 +75,25 @@ func (d *DB) CondemnKey(ctx context.Context, m catalog.MarkerRef) error {
 		if err != nil {
 			return err
 		}
-		if err := catalog.CheckCondemnKey(m, stands, confirmed.Add(time.Duration(grace)), t.now, named, in); err != nil {
+		look.Grace = time.Duration(grace)
+		put, err := catalog.CondemnKey(m, look, t.now)
+		if err != nil || put == nil {
 			return err
 		}
-		if in != nil {
-			return nil // condemned or burned before
-		}
-		return t.putIntent(&catalog.Intent{
-			Key: m.ID, Class: stands.Class, Serves: string(m.Duty) + ":" + m.ID,
-			Announced: t.now, Deadline: t.now, State: catalog.IntentCondemned, Changed: t.now,
-		})
+		return t.putIntent(put)
 	})
+}
+
+// judging reads what stands for an intent and its marker.
+func (t *tx) judging(m catalog.MarkerRef) (look catalog.Judging, err error) {
+	if look.Intent, err = t.intent(m.ID); err != nil {
+		return look, err
+	}
+	if look.Stands, look.Confirmed, err = t.marker(m.Duty, m.ID); err != nil {
+		return look, err
+	}
+	look.Named, err = t.named(m.ID)
+	return look, err
 }
 
 // BurnKey records that condemned keys are deleted: all of them, or none.
@@ -178,16 +173,8 @@ func (d *DB) CondemnIntent(ctx context.Context, m catalog.MarkerRef) (v catalog.
 		if err := t.checkKinds("CondemnIntent"); err != nil {
 			return err
 		}
-		in, err := t.intent(m.ID)
-		if err != nil {
-			return err
-		}
-		if in == nil {
-			v = catalog.Gone
-			return t.resolve(m)
-		}
-		v, err = t.judge(m, in)
-		out = *in
+		j, err := t.judge(m)
+		v, out = j.Verdict, j.Intent
 		return err
 	})
 	if err != nil {
@@ -196,35 +183,31 @@ func (d *DB) CondemnIntent(ctx context.Context, m catalog.MarkerRef) (v catalog.
 	return v, out, nil
 }
 
-func (t *tx) judge(m catalog.MarkerRef, in *catalog.Intent) (catalog.Verdict, error) {
-	if in.State != catalog.IntentStanding {
-		return catalog.Condemned, nil
-	}
-	stands, _, err := t.marker(m.Duty, m.ID)
+func (t *tx) judge(m catalog.MarkerRef) (j catalog.Judgement, err error) {
+	look, err := t.judging(m)
 	if err != nil {
-		return "", err
+		return j, err
 	}
-	if stands == nil || stands.Version != m.Version {
-		return "", t.movedOn("CondemnIntent", m) // announced again meanwhile
-	}
-	named, err := t.named(in.Key)
+	watcher, _, err := t.marker(catalog.DutyReapCheck, m.ID)
 	if err != nil {
-		return "", err
+		return j, err
 	}
-	watcher, _, err := t.marker(catalog.DutyReapCheck, in.Key)
-	if err != nil {
-		return "", err
+	look.Watched = watcher != nil
+	if look.Grace, err = t.orphanGrace(); err != nil {
+		return j, err
 	}
-	if named > 0 || watcher != nil {
-		return catalog.Named, t.dropIntent(in.Key)
+	if j, err = catalog.JudgeIntent(m, look, t.now); err != nil {
+		return j, err
 	}
-	grace, err := t.orphanGrace()
-	if err != nil {
-		return "", err
+	switch {
+	case j.Verdict == catalog.Gone:
+		return j, t.resolve(m)
+	case j.Verdict == catalog.Named:
+		return j, t.dropIntent(m.ID)
+	case j.Verdict == catalog.NotYet:
+		return j, t.postpone(m, j.Wait, "")
+	case j.Condemn:
+		return j, t.putIntent(&j.Intent)
 	}
-	if when := catalog.JudgeAt(in, grace); t.now.Before(when) {
-		return catalog.NotYet, t.postpone(m, when.Sub(t.now), "")
-	}
-	in.State, in.Changed = catalog.IntentCondemned, t.now
-	return catalog.Condemned, t.putIntent(in)
+	return j, nil
 }
