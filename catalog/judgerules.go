@@ -2,30 +2,42 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/strandline/strandline/segment"
 )
 
-// CheckAnnounce holds an announcement against the intent that stands, nil if none
-// does (03 §4 step 1). takeover: it stands, and is this holder's.
-func CheckAnnounce(a *Announce, standing *Intent, named, leased bool) (takeover bool, err error) {
+// Announcing is what an announcement is held against.
+type Announcing struct {
+	Standing *Intent // of the key; nil: none stands
+	Named    bool    // a ref names the key
+	Leased   bool    // the holder has the lease of its duty, or of that marker
+}
+
+// AnnounceIntent is the intent that an announcement leaves (03 §4 step 1). One that stands,
+// and is this holder's, is taken over with its uploads.
+func AnnounceIntent(a *Announce, look Announcing, now time.Time) (Intent, error) {
 	const verb = "Announce"
+	in := Intent{Key: a.Key, Class: a.Class, Serves: Serves(a.Holder), State: IntentStanding}
+	standing := look.Standing
 	switch {
-	case !leased:
-		return false, Conflict(verb, "lease", fmt.Sprintf("%s held by %s", Serves(a.Holder), a.Holder.Owner), "not held, or over")
-	case named:
-		return false, Conflict(verb, "ref", "no ref that names "+a.Key, "a ref does: derive the next revision")
+	case !look.Leased:
+		return Intent{}, Conflict(verb, "lease", fmt.Sprintf("%s held by %s", Serves(a.Holder), a.Holder.Owner), "not held, or over")
+	case look.Named:
+		return Intent{}, Conflict(verb, "ref", "no ref that names "+a.Key, "a ref does: derive the next revision")
 	case standing == nil:
-		return false, nil
 	case standing.State != IntentStanding:
-		return false, Conflict(verb, "state", "a key never used", fmt.Sprintf("%s is %s: derive the next revision", a.Key, standing.State))
-	case standing.Serves != Serves(a.Holder):
-		return false, Conflict(verb, "holder", Serves(a.Holder), standing.Serves+": derive the next revision")
+		return Intent{}, Conflict(verb, "state", "a key never used", fmt.Sprintf("%s is %s: derive the next revision", a.Key, standing.State))
+	case standing.Serves != in.Serves:
+		return Intent{}, Conflict(verb, "holder", in.Serves, standing.Serves+": derive the next revision")
 	case standing.Class != a.Class:
-		return false, Conflict(verb, "class", a.Class, standing.Class)
+		return Intent{}, Conflict(verb, "class", a.Class, standing.Class)
+	default:
+		in = *standing
 	}
-	return true, nil
+	in.Nonce, in.Announced, in.Deadline, in.Changed = a.Nonce, now, now.Add(a.Deadline), now
+	return in, nil
 }
 
 // ValidateAnnounce checks what does not depend on what stands.
@@ -61,6 +73,30 @@ func CheckIntent(verb string, in *Intent, key, nonce string) error {
 		return Conflict(verb, "intent", fmt.Sprintf("%s standing under nonce %s", key, nonce), fmt.Sprintf("%s under nonce %s", in.State, in.Nonce))
 	}
 	return nil
+}
+
+// AddUpload notes an upload's id, once.
+func (in *Intent) AddUpload(id string) {
+	if !slices.Contains(in.Uploads, id) {
+		in.Uploads = append(in.Uploads, id)
+	}
+}
+
+// DropUploads forgets uploads that ended.
+func (in *Intent) DropUploads(gone ...string) {
+	in.Uploads = slices.DeleteFunc(slices.Clone(in.Uploads), func(id string) bool { return slices.Contains(gone, id) })
+}
+
+// SettleIntent is what a commit leaves of its job's intent, without the uploads that ended.
+// done: it goes, for a ref names its object and it has no upload left; otherwise it stays
+// for the judge. Nil: it is not, or no longer, the job's.
+func SettleIntent(in *Intent, r *Rewrite, named bool) (left *Intent, done bool) {
+	if in == nil || in.State != IntentStanding || in.Nonce != r.Nonce {
+		return nil, false
+	}
+	out := *in
+	out.DropUploads(r.UploadsGone...)
+	return &out, named && len(out.Uploads) == 0
 }
 
 // Judging is what the judge, and a confirmed reap-check, look at before they condemn a key.

@@ -81,3 +81,70 @@ func TestCondemnKey(t *testing.T) {
 		}
 	}
 }
+
+// TestAnnounceIntent: what stands of a key, and what an announcement makes of it.
+func TestAnnounceIntent(t *testing.T) {
+	a := Announce{Key: "k", Class: "c", Nonce: "new", Holder: Holder{Duty: DutySettle, ID: "s"}, Deadline: time.Minute}
+	standing := func(change func(*Intent)) *Intent {
+		in := Intent{Key: "k", Class: "c", Serves: "settle:s", Nonce: "old", Uploads: []string{"u"}, Announced: t0, State: IntentStanding}
+		change(&in)
+		return &in
+	}
+	for name, x := range map[string]struct {
+		look    Announcing
+		want    bool
+		uploads int
+	}{
+		"a fresh key":     {Announcing{Leased: true}, true, 0},
+		"taken over":      {Announcing{Leased: true, Standing: standing(func(*Intent) {})}, true, 1},
+		"no lease":        {Announcing{}, false, 0},
+		"a ref names it":  {Announcing{Leased: true, Named: true}, false, 0},
+		"another's":       {Announcing{Leased: true, Standing: standing(func(in *Intent) { in.Serves = "gc:s" })}, false, 0},
+		"of other class":  {Announcing{Leased: true, Standing: standing(func(in *Intent) { in.Class = "x" })}, false, 0},
+		"condemned":       {Announcing{Leased: true, Standing: standing(func(in *Intent) { in.State = IntentCondemned })}, false, 0},
+		"burned long ago": {Announcing{Leased: true, Standing: standing(func(in *Intent) { in.State = IntentBurned })}, false, 0},
+	} {
+		in, err := AnnounceIntent(&a, x.look, t0.Add(time.Hour))
+		if !x.want {
+			if !errors.Is(err, ErrConflict) {
+				t.Errorf("%s: %+v, %v", name, in, err)
+			}
+			continue
+		}
+		if err != nil || in.Key != "k" || in.Class != "c" || in.Serves != "settle:s" || in.Nonce != "new" || in.State != IntentStanding || len(in.Uploads) != x.uploads ||
+			!in.Announced.Equal(t0.Add(time.Hour)) || !in.Deadline.Equal(t0.Add(time.Hour+time.Minute)) {
+			t.Errorf("%s: %+v, %v", name, in, err)
+		}
+	}
+}
+
+// TestSettleIntent: an intent goes with the commit that made a ref name its object, once
+// no upload is left in it.
+func TestSettleIntent(t *testing.T) {
+	for name, x := range map[string]struct {
+		nonce string
+		state IntentState
+		gone  []string
+		named bool
+		left  int // uploads; -1: not the job's
+		done  bool
+	}{
+		"all ended":       {"n", IntentStanding, []string{"u", "v"}, true, 0, true},
+		"one is left":     {"n", IntentStanding, []string{"u"}, true, 1, false},
+		"no ref names it": {"n", IntentStanding, []string{"u", "v"}, false, 0, false},
+		"taken over":      {"x", IntentStanding, []string{"u", "v"}, true, -1, false},
+		"condemned":       {"n", IntentCondemned, []string{"u", "v"}, true, -1, false},
+	} {
+		in := &Intent{Key: "k", Nonce: x.nonce, State: x.state, Uploads: []string{"u", "v"}}
+		left, done := SettleIntent(in, &Rewrite{Key: "k", Nonce: "n", UploadsGone: x.gone}, x.named)
+		if done != x.done || (left == nil) != (x.left < 0) || left != nil && len(left.Uploads) != x.left {
+			t.Errorf("%s: %+v, done %v", name, left, done)
+		}
+		if len(in.Uploads) != 2 || in.Uploads[0] != "u" {
+			t.Errorf("%s: it changed what it was given: %v", name, in.Uploads)
+		}
+	}
+	if left, done := SettleIntent(nil, &Rewrite{}, true); left != nil || done {
+		t.Error("no intent, and one is left")
+	}
+}

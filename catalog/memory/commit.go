@@ -50,18 +50,14 @@ func (t *tx) commitRewrite(r *catalog.Rewrite) (out catalog.Rewritten, err error
 	return out, nil
 }
 
-// settleIntent drops ended uploads; an intent whose object a ref names, and that has
-// no upload left, is done. Otherwise it stays for the judge.
+// settleIntent writes what the commit leaves of its job's intent.
 func (t *tx) settleIntent(in *catalog.Intent, r *catalog.Rewrite, named bool) {
-	if in == nil || in.State != catalog.IntentStanding || in.Nonce != r.Nonce {
-		return
+	switch left, done := catalog.SettleIntent(in, r, named); {
+	case done:
+		t.dropIntent(r.Key)
+	case left != nil:
+		t.putIntent(left)
 	}
-	in.Uploads = without(in.Uploads, r.UploadsGone)
-	if named && len(in.Uploads) == 0 {
-		t.dropIntent(in.Key)
-		return
-	}
-	t.putIntent(in)
 }
 
 // planSwaps validates every run against what stands, before anything is written.

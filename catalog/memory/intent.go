@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/strandline/strandline/catalog"
 )
@@ -48,46 +47,32 @@ func (t *tx) announce(a *catalog.Announce) (catalog.Intent, error) {
 	if in != nil && in.State != catalog.IntentStanding && t.skip[BurnedKey] {
 		in = nil
 	}
-	takeover, err := catalog.CheckAnnounce(a, in, t.isNamed(a.Key), t.leased(a.Holder))
+	put, err := catalog.AnnounceIntent(a, catalog.Announcing{Standing: in, Named: t.isNamed(a.Key), Leased: t.leased(a.Holder)}, t.now)
 	if err != nil {
-		return catalog.Intent{}, err
+		return put, err
 	}
-	if !takeover {
-		in = &catalog.Intent{Key: a.Key, Class: a.Class, Serves: catalog.Serves(a.Holder), State: catalog.IntentStanding}
-	}
-	in.Nonce, in.Announced, in.Deadline, in.Changed = a.Nonce, t.now, t.now.Add(a.Deadline), t.now
-	t.putIntent(in)
-	t.arm(catalog.DutyOrphan, a.Key, a.Class, catalog.JudgeAt(in, t.orphanGrace()).Sub(t.now))
-	return *in, nil
+	t.putIntent(&put)
+	t.arm(catalog.DutyOrphan, a.Key, a.Class, catalog.JudgeAt(&put, t.orphanGrace()).Sub(t.now))
+	return put, nil
 }
 
 // AddUpload keeps an upload's id before its first part is sent.
 func (c *Catalog) AddUpload(ctx context.Context, key, nonce, upload string) error {
-	return c.uploads(ctx, "AddUpload", key, nonce, func(ids []string) []string {
-		if slices.Contains(ids, upload) {
-			return ids
-		}
-		return append(ids, upload)
-	})
+	return c.uploads(ctx, "AddUpload", key, nonce, func(in *catalog.Intent) { in.AddUpload(upload) })
 }
 
 // DropUpload forgets an upload that ended.
 func (c *Catalog) DropUpload(ctx context.Context, key, nonce, upload string) error {
-	return c.uploads(ctx, "DropUpload", key, nonce, func(ids []string) []string { return without(ids, []string{upload}) })
+	return c.uploads(ctx, "DropUpload", key, nonce, func(in *catalog.Intent) { in.DropUploads(upload) })
 }
 
-// without takes ids out of a list that is the caller's own.
-func without(ids, gone []string) []string {
-	return slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(gone, id) })
-}
-
-func (c *Catalog) uploads(ctx context.Context, verb, key, nonce string, change func([]string) []string) error {
+func (c *Catalog) uploads(ctx context.Context, verb, key, nonce string, change func(*catalog.Intent)) error {
 	return c.write(ctx, verb, func(t *tx) error {
 		in := t.intentOf(key)
 		if err := catalog.CheckIntent(verb, in, key, nonce); err != nil {
 			return err
 		}
-		in.Uploads = change(in.Uploads)
+		change(in)
 		t.putIntent(in)
 		return nil
 	})

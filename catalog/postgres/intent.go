@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/internal/column"
@@ -102,41 +101,28 @@ func (t *tx) announce(a *catalog.Announce) (catalog.Intent, error) {
 	if err != nil {
 		return catalog.Intent{}, err
 	}
-	takeover, err := catalog.CheckAnnounce(a, in, *named > 0, *leased)
+	put, err := catalog.AnnounceIntent(a, catalog.Announcing{Standing: in, Named: *named > 0, Leased: *leased}, t.now)
 	if err != nil {
+		return put, err
+	}
+	if err := t.putIntent(&put); err != nil {
 		return catalog.Intent{}, err
 	}
-	if !takeover {
-		in = &catalog.Intent{Key: a.Key, Class: a.Class, Serves: catalog.Serves(a.Holder), State: catalog.IntentStanding}
-	}
-	in.Nonce, in.Announced, in.Deadline, in.Changed = a.Nonce, t.now, t.now.Add(a.Deadline), t.now
-	if err := t.putIntent(in); err != nil {
-		return catalog.Intent{}, err
-	}
-	t.arm(catalog.DutyOrphan, a.Key, a.Class, catalog.JudgeAt(in, t.orphanGraceOf(settings)).Sub(t.now))
-	return *in, nil
+	t.arm(catalog.DutyOrphan, a.Key, a.Class, catalog.JudgeAt(&put, t.orphanGraceOf(settings)).Sub(t.now))
+	return put, nil
 }
 
 // AddUpload keeps an upload's id before its first part is sent.
 func (d *DB) AddUpload(ctx context.Context, key, nonce, upload string) error {
-	return d.uploads(ctx, "AddUpload", key, nonce, func(ids []string) []string {
-		if slices.Contains(ids, upload) {
-			return ids
-		}
-		return append(ids, upload)
-	})
+	return d.uploads(ctx, "AddUpload", key, nonce, func(in *catalog.Intent) { in.AddUpload(upload) })
 }
 
 // DropUpload forgets an upload that ended.
 func (d *DB) DropUpload(ctx context.Context, key, nonce, upload string) error {
-	return d.uploads(ctx, "DropUpload", key, nonce, func(ids []string) []string { return without(ids, []string{upload}) })
+	return d.uploads(ctx, "DropUpload", key, nonce, func(in *catalog.Intent) { in.DropUploads(upload) })
 }
 
-func without(ids, gone []string) []string {
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(gone, id) })
-}
-
-func (d *DB) uploads(ctx context.Context, verb, key, nonce string, change func([]string) []string) error {
+func (d *DB) uploads(ctx context.Context, verb, key, nonce string, change func(*catalog.Intent)) error {
 	return d.write(ctx, verb, func(t *tx) error {
 		have := t.askIntent(key, " FOR UPDATE")
 		if err := t.flush(); err != nil {
@@ -145,7 +131,7 @@ func (d *DB) uploads(ctx context.Context, verb, key, nonce string, change func([
 		if err := catalog.CheckIntent(verb, have.in, key, nonce); err != nil {
 			return err
 		}
-		have.in.Uploads = change(have.in.Uploads)
+		change(have.in)
 		return t.putIntent(have.in)
 	})
 }

@@ -62,17 +62,15 @@ func (t *tx) committedBefore(r *catalog.Rewrite) ([]catalog.Ref, error) {
 	return catalog.PlainRefs(live), err
 }
 
-// settleIntent drops ended uploads; an intent whose object a ref names, and that has
-// no upload left, is done. Otherwise it stays for the judge.
+// settleIntent writes what the commit leaves of its job's intent.
 func (t *tx) settleIntent(in *catalog.Intent, r *catalog.Rewrite, named bool) error {
-	if in == nil || in.State != catalog.IntentStanding || in.Nonce != r.Nonce {
-		return nil
+	switch left, done := catalog.SettleIntent(in, r, named); {
+	case done:
+		return t.dropIntent(r.Key)
+	case left != nil:
+		return t.putIntent(left)
 	}
-	in.Uploads = without(in.Uploads, r.UploadsGone)
-	if named && len(in.Uploads) == 0 {
-		return t.dropIntent(in.Key)
-	}
-	return t.putIntent(in)
+	return nil
 }
 
 // planSwaps validates every run against what stands, before anything is written.

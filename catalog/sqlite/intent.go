@@ -2,8 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -62,56 +62,34 @@ func (d *DB) Announce(ctx context.Context, a catalog.Announce) (out catalog.Inte
 }
 
 func (t *tx) announce(a *catalog.Announce) (catalog.Intent, error) {
-	in, err := t.intent(a.Key)
+	standing, e1 := t.intent(a.Key)
+	named, e2 := t.named(a.Key)
+	leased, e3 := t.leased(a.Holder)
+	grace, e4 := t.orphanGrace()
+	if err := errors.Join(e1, e2, e3, e4); err != nil {
+		return catalog.Intent{}, err
+	}
+	put, err := catalog.AnnounceIntent(a, catalog.Announcing{Standing: standing, Named: named > 0, Leased: leased}, t.now)
 	if err != nil {
+		return put, err
+	}
+	if err := t.putIntent(&put); err != nil {
 		return catalog.Intent{}, err
 	}
-	named, err := t.named(a.Key)
-	if err != nil {
-		return catalog.Intent{}, err
-	}
-	leased, err := t.leased(a.Holder)
-	if err != nil {
-		return catalog.Intent{}, err
-	}
-	takeover, err := catalog.CheckAnnounce(a, in, named > 0, leased)
-	if err != nil {
-		return catalog.Intent{}, err
-	}
-	if !takeover {
-		in = &catalog.Intent{Key: a.Key, Class: a.Class, Serves: catalog.Serves(a.Holder), State: catalog.IntentStanding}
-	}
-	in.Nonce, in.Announced, in.Deadline, in.Changed = a.Nonce, t.now, t.now.Add(a.Deadline), t.now
-	if err := t.putIntent(in); err != nil {
-		return catalog.Intent{}, err
-	}
-	grace, err := t.orphanGrace()
-	if err != nil {
-		return catalog.Intent{}, err
-	}
-	return *in, t.arm(catalog.DutyOrphan, a.Key, a.Class, catalog.JudgeAt(in, grace).Sub(t.now))
+	return put, t.arm(catalog.DutyOrphan, a.Key, a.Class, catalog.JudgeAt(&put, grace).Sub(t.now))
 }
 
 // AddUpload keeps an upload's id before its first part is sent.
 func (d *DB) AddUpload(ctx context.Context, key, nonce, upload string) error {
-	return d.uploads(ctx, "AddUpload", key, nonce, func(ids []string) []string {
-		if slices.Contains(ids, upload) {
-			return ids
-		}
-		return append(ids, upload)
-	})
+	return d.uploads(ctx, "AddUpload", key, nonce, func(in *catalog.Intent) { in.AddUpload(upload) })
 }
 
 // DropUpload forgets an upload that ended.
 func (d *DB) DropUpload(ctx context.Context, key, nonce, upload string) error {
-	return d.uploads(ctx, "DropUpload", key, nonce, func(ids []string) []string { return without(ids, []string{upload}) })
+	return d.uploads(ctx, "DropUpload", key, nonce, func(in *catalog.Intent) { in.DropUploads(upload) })
 }
 
-func without(ids, gone []string) []string {
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(gone, id) })
-}
-
-func (d *DB) uploads(ctx context.Context, verb, key, nonce string, change func([]string) []string) error {
+func (d *DB) uploads(ctx context.Context, verb, key, nonce string, change func(*catalog.Intent)) error {
 	return d.write(ctx, verb, func(t *tx) error {
 		in, err := t.intent(key)
 		if err != nil {
@@ -120,7 +98,7 @@ func (d *DB) uploads(ctx context.Context, verb, key, nonce string, change func([
 		if err := catalog.CheckIntent(verb, in, key, nonce); err != nil {
 			return err
 		}
-		in.Uploads = change(in.Uploads)
+		change(in)
 		return t.putIntent(in)
 	})
 }
