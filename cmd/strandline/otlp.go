@@ -128,7 +128,7 @@ func (l *logs) listen(ctx context.Context) (func(context.Context) error, error) 
 		guarding.TLS, scheme = a.tls.GRPC(), "grpcs"
 	}
 	if a := s.around.access; a.tokens != nil {
-		guarding.Interceptor = a.tokens.UnaryInterceptor(httpapi.ScopeAppend)
+		guarding.Interceptor = a.tokens.StreamInterceptor(httpapi.ScopeAppend)
 	}
 	if p := s.tier.watch; p != nil {
 		guarding.Trace = p.GRPC()

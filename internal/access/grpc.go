@@ -10,17 +10,26 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// UnaryInterceptor lets calls through whose token has the scope. There is none for streams:
-// no service here has one that needs a token.
-func (t *Tokens) UnaryInterceptor(scope string) grpc.UnaryServerInterceptor {
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		ctx, err := t.allow(ctx, scope, info.FullMethod)
+// StreamInterceptor lets calls through whose token has the scope, by their headers: nothing
+// else is read of those that have none. There is none for unary calls, of which grpc reads
+// the message before it asks: no service here has one that needs a token.
+func (t *Tokens) StreamInterceptor(scope string) grpc.StreamServerInterceptor {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		ctx, err := t.allow(stream.Context(), scope, info.FullMethod)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return next(ctx, req)
+		return next(srv, &named{stream, ctx})
 	}
 }
+
+// named is a stream whose context has its caller's name.
+type named struct {
+	grpc.ServerStream
+	ctx context.Context // the stream's own, with the name
+}
+
+func (n *named) Context() context.Context { return n.ctx }
 
 // allow decides on a call's metadata.
 func (t *Tokens) allow(ctx context.Context, scope, method string) (context.Context, error) {

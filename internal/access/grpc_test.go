@@ -14,23 +14,23 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// health is a service with a unary call.
+// health is a service with a stream.
 type health struct {
 	grpc_health_v1.UnimplementedHealthServer
 }
 
-func (h *health) Check(ctx context.Context, _ *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
-	if Caller(ctx) != "one" {
-		return nil, status.Error(codes.Internal, "nobody called")
+func (h *health) Watch(_ *grpc_health_v1.HealthCheckRequest, stream grpc_health_v1.Health_WatchServer) error {
+	if Caller(stream.Context()) != "one" {
+		return status.Error(codes.Internal, "nobody called")
 	}
-	return &grpc_health_v1.HealthCheckResponse{}, nil
+	return stream.Send(&grpc_health_v1.HealthCheckResponse{})
 }
 
 func TestGRPC(t *testing.T) {
 	token, one := entryOf(t, "one", "append")
 	reader, two := entryOf(t, "two", "read")
 	r := open(t, one.Line(), two.Line())
-	server := grpc.NewServer(grpc.UnaryInterceptor(r.UnaryInterceptor(Append)))
+	server := grpc.NewServer(grpc.StreamInterceptor(r.StreamInterceptor(Append)))
 	grpc_health_v1.RegisterHealthServer(server, &health{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -64,12 +64,15 @@ func TestGRPC(t *testing.T) {
 		"none": {as(), codes.Unauthenticated}, "unknown": {as(NewToken()), codes.Unauthenticated}, "two": {as(token, token), codes.Unauthenticated},
 		"no scope": {as(reader), codes.PermissionDenied}, "right": {as(token), codes.OK},
 	} {
-		_, err := client.Check(c.ctx, &grpc_health_v1.HealthCheckRequest{})
+		answers, err := client.Watch(c.ctx, &grpc_health_v1.HealthCheckRequest{})
+		if err == nil {
+			_, err = answers.Recv()
+		}
 		if status.Code(err) != c.want {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
-	if log := r.log.String(); strings.Contains(log, token) || strings.Contains(log, reader) || !strings.Contains(log, "/grpc.health.v1.Health/Check") {
+	if log := r.log.String(); strings.Contains(log, token) || strings.Contains(log, reader) || !strings.Contains(log, "/grpc.health.v1.Health/Watch") {
 		t.Errorf("the log:\n%s", log)
 	}
 }

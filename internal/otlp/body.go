@@ -28,6 +28,11 @@ func readBody(w http.ResponseWriter, req *http.Request, mine *share) ([]byte, er
 	if c, ok := in.(*zstd.Decoder); ok {
 		defer c.Close()
 	}
+	return readPart(in, first, mine)
+}
+
+// readPart reads to the end, and says what is the matter in a way that has a verdict.
+func readPart(in io.Reader, first int64, mine *share) ([]byte, error) {
 	body, err := readAll(in, first, mine)
 	var over *http.MaxBytesError
 	var no *refusal

@@ -10,6 +10,8 @@
 //	receiver.go   New, take: the steps above, for HTTP and gRPC alike
 //	http.go       POST /v1/logs; body.go reads and decompresses within bounds
 //	grpc.go       LogsService/Export; health.go the health service
+//	admit.go      how many calls may be under way, and how long a message may take to come
+//	packed.go     messages of gRPC, unpacked within the bound on memory
 //	survey.go     what a request will take in memory
 //	memory.go     the bound on all requests under way
 //	rows.go       records to rows: payload, time, stream

@@ -9,26 +9,22 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/gzip" // senders compress with it by default
 	"google.golang.org/grpc/encoding/proto"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/tap"
 )
 
-// Limits of the gRPC server.
+// Limits of the gRPC server; those of calls are in admit.go.
 const (
-	// maxCalls under way at once: a message is in memory before it is looked at.
-	maxCalls = 64
 	// maxStreams of one connection.
 	maxStreams        = 64
 	maxHeaderBytes    = 64 << 10
 	connectionTimeout = 10 * time.Second
+	// idleAfter is when a connection without a call is given back, as over HTTP: pings alone do
+	// not keep it. Senders dial again by themselves.
+	idleAfter = 2 * time.Minute
 	// pingAfter finds senders that are gone without a word; pingWait is how long one may take to answer.
 	pingAfter = 2 * time.Minute
 	pingWait  = 20 * time.Second
@@ -39,15 +35,16 @@ const (
 const (
 	serviceName  = "opentelemetry.proto.collector.logs.v1.LogsService"
 	exportMethod = "/" + serviceName + "/Export"
-	healthPrefix = "/grpc.health.v1.Health/"
+	healthName   = "grpc.health.v1.Health"
+	healthPrefix = "/" + healthName + "/"
 )
 
 // Guarding is how a gRPC server is protected and watched; the zero value is not at all.
 type Guarding struct {
 	TLS *tls.Config
-	// Interceptor lets a call pass or fails it, once its message is read; the health
-	// service is open, as /healthz is. nil: all may.
-	Interceptor grpc.UnaryServerInterceptor
+	// Interceptor lets a call pass or fails it by its headers, before anything else of it is
+	// read; the health service is open, as /healthz is. nil: all may.
+	Interceptor grpc.StreamServerInterceptor
 	// Trace makes spans of calls; nil: none are made.
 	Trace grpc.ServerOption
 }
@@ -58,9 +55,10 @@ func NewServer(r *Receiver, g Guarding) *grpc.Server {
 		grpc.ForceServerCodecV2(rawCodec{encoding.GetCodecV2(proto.Name)}),
 		grpc.MaxRecvMsgSize(MaxBodyBytes), grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(connectionTimeout), grpc.WaitForHandlers(true),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingWait}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleAfter, Time: pingAfter, Timeout: pingWait}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastPing, PermitWithoutStream: true}),
-		grpc.InTapHandle(admit(make(chan struct{}, maxCalls))),
+		grpc.InTapHandle(cuttable),
+		grpc.RPCDecompressor(asItCame{}), //nolint:staticcheck // an encoding.Compressor is one for the whole process, its callers too
 	}
 	if g.TLS != nil {
 		opts = append(opts, grpc.Creds(credentials.NewTLS(g.TLS)))
@@ -69,11 +67,11 @@ func NewServer(r *Receiver, g Guarding) *grpc.Server {
 		opts = append(opts, g.Trace)
 	}
 	if g.Interceptor != nil {
-		opts = append(opts, grpc.UnaryInterceptor(guarded(g.Interceptor)))
+		opts = append(opts, grpc.StreamInterceptor(guarded(g.Interceptor)))
 	}
 	s := grpc.NewServer(opts...)
-	s.RegisterService(&logsService, r)
-	healthpb.RegisterHealthServer(s, health{ready: r.Ready})
+	s.RegisterService(&logsService, &exports{r: r, places: make(chan struct{}, maxCalls)})
+	s.RegisterService(&healthService, &health{ready: r.Ready, within: r.check, places: make(chan struct{}, maxChecks)})
 	return s
 }
 
@@ -105,59 +103,52 @@ func Serve(ctx context.Context, s *grpc.Server, l net.Listener, drain time.Durat
 	return nil
 }
 
-// admit bounds the calls under way before anything of them but their headers is read.
-// Who finds no place is told UNAVAILABLE, which may be tried again without a RetryInfo.
-func admit(places chan struct{}) tap.ServerInHandle {
-	return func(ctx context.Context, info *tap.Info) (context.Context, error) {
-		if strings.HasPrefix(info.FullMethodName, healthPrefix) {
-			return ctx, nil // a busy process is not a dead one
-		}
-		select {
-		case places <- struct{}{}:
-			context.AfterFunc(ctx, func() { <-places }) // it ends with the call
-			return ctx, nil
-		default:
-			return ctx, status.Error(codes.Unavailable, errBusy.Error())
-		}
-	}
-}
-
-func guarded(guard grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func guarded(guard grpc.StreamServerInterceptor) grpc.StreamServerInterceptor {
+	return func(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 		if strings.HasPrefix(info.FullMethod, healthPrefix) {
-			return next(ctx, req)
+			return next(srv, s)
 		}
-		return guard(ctx, req, info, next)
+		return guard(srv, s, info, next)
 	}
 }
 
 // logsService is the service that plogotlp has, on the message's bytes: they are counted
-// before they are decoded, and a bad message is INVALID_ARGUMENT.
+// before they are decoded, and a bad message is INVALID_ARGUMENT. To grpc it is a stream of
+// one message, since of a unary call grpc reads all before it asks anybody.
 var logsService = grpc.ServiceDesc{
 	ServiceName: serviceName, HandlerType: (*any)(nil), Metadata: "opentelemetry/proto/collector/logs/v1/logs_service.proto",
-	Methods: []grpc.MethodDesc{{MethodName: "Export", Handler: export}},
+	Streams: []grpc.StreamDesc{{StreamName: "Export", ServerStreams: true, Handler: export}},
 }
 
-func export(srv any, ctx context.Context, read func(any) error, around grpc.UnaryServerInterceptor) (any, error) {
-	in := &raw{}
-	if err := read(in); err != nil {
-		return nil, err
-	}
-	call := func(ctx context.Context, req any) (any, error) { return srv.(*Receiver).export(ctx, *req.(*raw)) }
-	if around == nil {
-		return call(ctx, in)
-	}
-	return around(ctx, in, &grpc.UnaryServerInfo{Server: srv, FullMethod: exportMethod}, call)
+// exports is the logs service of one server.
+type exports struct {
+	r      *Receiver
+	places chan struct{}
 }
 
-func (r *Receiver) export(ctx context.Context, body raw) (*raw, error) {
-	mine := r.share()
-	defer mine.release()
-	if err := mine.grow(int64(len(body))); err != nil {
-		r.end(ctx, 0, rejected{}, err)
-		return nil, verdictOf(err).status().Err()
+func export(srv any, stream grpc.ServerStream) error {
+	e := srv.(*exports)
+	return admit(e.places, func() error {
+		mine := e.r.share()
+		defer mine.release()
+		in := &raw{mine: mine}
+		if err := receive(stream, in, e.r.message); err != nil {
+			return err
+		}
+		out, err := e.r.export(stream.Context(), in)
+		if err != nil {
+			return err
+		}
+		return stream.SendMsg(out)
+	})
+}
+
+func (r *Receiver) export(ctx context.Context, in *raw) (*raw, error) {
+	if in.refused != nil {
+		r.end(ctx, 0, rejected{}, in.refused)
+		return nil, verdictOf(in.refused).status().Err()
 	}
-	no, err := r.take(ctx, body, mine)
+	no, err := r.take(ctx, in.body, in.mine)
 	if err != nil {
 		return nil, verdictOf(err).status().Err()
 	}
@@ -165,26 +156,5 @@ func (r *Receiver) export(ctx context.Context, body raw) (*raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (*raw)(&out), nil
-}
-
-// raw is a message as it is on the wire.
-type raw []byte
-
-// rawCodec passes raw messages through, and all others to the usual codec.
-type rawCodec struct{ encoding.CodecV2 }
-
-func (c rawCodec) Marshal(v any) (mem.BufferSlice, error) {
-	if b, ok := v.(*raw); ok {
-		return mem.BufferSlice{mem.SliceBuffer(*b)}, nil
-	}
-	return c.CodecV2.Marshal(v)
-}
-
-func (c rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	if b, ok := v.(*raw); ok {
-		*b = data.Materialize()
-		return nil
-	}
-	return c.CodecV2.Unmarshal(data, v)
+	return &raw{body: out}, nil
 }

@@ -107,13 +107,14 @@ func TestGRPCErrors(t *testing.T) {
 	l.fail = nil
 	large := batch(1, "a")
 	large.ResourceLogs().At(0).Resource().Attributes().PutStr("x", strings.Repeat("x", MaxBodyBytes))
-	for _, opts := range [][]grpc.CallOption{nil, {grpc.UseCompressor(gzip.Name)}} {
-		if _, err := export1(conn, large, opts...); status.Code(err) != codes.ResourceExhausted || retry(err) != 0 {
-			t.Errorf("too large: %.100v, again in %v", err, retry(err))
-		}
+	if _, err := export1(conn, large); status.Code(err) != codes.ResourceExhausted || retry(err) != 0 {
+		t.Errorf("too large: %.100v, again in %v", err, retry(err))
 	}
-	for name, body := range map[string]raw{"malformed": raw("\x0a\x03abc"), "deep": deepRequest(150), "many": manyRecords(MaxRecords + 1)} {
-		err := conn.Invoke(context.Background(), exportMethod, &body, &raw{}, grpc.ForceCodecV2(rawCodec{encoding.GetCodecV2(proto.Name)}))
+	if _, err := export1(conn, large, grpc.UseCompressor(gzip.Name)); status.Code(err) != codes.InvalidArgument || retry(err) != 0 {
+		t.Errorf("too large, packed: %.100v, again in %v", err, retry(err))
+	}
+	for name, body := range map[string][]byte{"malformed": []byte("\x0a\x03abc"), "deep": deepRequest(150), "many": manyRecords(MaxRecords + 1)} {
+		err := conn.Invoke(context.Background(), exportMethod, &raw{body: body}, &raw{}, grpc.ForceCodecV2(rawCodec{encoding.GetCodecV2(proto.Name)}))
 		if status.Code(err) != codes.InvalidArgument || retry(err) != 0 {
 			t.Errorf("%s: %v, again in %v", name, err, retry(err))
 		}
@@ -178,13 +179,10 @@ func TestGRPCBusy(t *testing.T) {
 
 func TestGRPCGuard(t *testing.T) {
 	l := newLog()
-	deny := func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
-		return nil, status.Error(codes.Unauthenticated, "who are you")
-	}
 	var asked string
-	conn, _ := server(t, receiver(t, l, nil), Guarding{Interceptor: func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	conn, _ := server(t, receiver(t, l, nil), Guarding{Interceptor: func(_ any, _ grpc.ServerStream, info *grpc.StreamServerInfo, _ grpc.StreamHandler) error {
 		asked += info.FullMethod
-		return deny(ctx, req, info, next)
+		return status.Error(codes.Unauthenticated, "who are you")
 	}}, time.Second)
 	if _, err := export1(conn, batch(1, "a")); status.Code(err) != codes.Unauthenticated || len(l.calls) != 0 {
 		t.Errorf("%v, %d appends", err, len(l.calls))

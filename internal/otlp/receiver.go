@@ -49,7 +49,9 @@ type Deps struct {
 // Receiver takes OTLP logs. It is an http.Handler; NewServer serves gRPC with it.
 type Receiver struct {
 	Deps
-	largest   int // record, as a row: MaxRecordBytes, less in tests
+	largest   int           // record, as a row: MaxRecordBytes, less in tests
+	message   time.Duration // messageTime, less in tests
+	check     time.Duration // checkTime, likewise
 	memory    *semaphore.Weighted
 	complains *rate.Limiter
 	counters  counters
@@ -75,7 +77,7 @@ func New(d Deps) (*Receiver, error) {
 	if d.Now == nil {
 		d.Now = time.Now
 	}
-	return &Receiver{Deps: d, largest: MaxRecordBytes, memory: semaphore.NewWeighted(MaxMemory), complains: rate.NewLimiter(rate.Every(complainEvery), 1)}, nil
+	return &Receiver{Deps: d, largest: MaxRecordBytes, message: messageTime, check: checkTime, memory: semaphore.NewWeighted(MaxMemory), complains: rate.NewLimiter(rate.Every(complainEvery), 1)}, nil
 }
 
 func (r *Receiver) share() *share { return &share{all: r.memory} }

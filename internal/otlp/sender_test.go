@@ -136,12 +136,12 @@ func loseAnswer(t *testing.T, r *Receiver) (endpoint string) {
 // loseCall is loseAnswer over gRPC.
 func loseCall(t *testing.T, r *Receiver) (endpoint string) {
 	var lost atomic.Bool
-	conn, _ := server(t, r, Guarding{Interceptor: func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		out, err := next(ctx, req)
+	conn, _ := server(t, r, Guarding{Interceptor: func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		err := next(srv, stream)
 		if lost.Swap(true) || err != nil {
-			return out, err
+			return err
 		}
-		return nil, status.Error(codes.Unavailable, "the answer is lost")
+		return status.Error(codes.Unavailable, "the answer is lost")
 	}}, time.Second)
 	return conn.Target()
 }
