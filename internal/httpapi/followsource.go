@@ -149,13 +149,15 @@ func (s *streamSource) liveIn(ctx context.Context, c segment.Chain) (segment.Pos
 
 // passed looks at what follows: a ref says which of the stream's rows comes before its
 // first. Where live_from lies within a ref nobody can say, short of reading what was given up.
+// It asks from pos on: what an older epoch's chain keeps lies behind this follower.
 func (s *streamSource) passed(ctx context.Context, pos segment.Pos) (next segment.Pos, ok bool, err error) {
-	p, err := s.Catalog.Plan(ctx, catalog.PlanRequest{Stream: s.name, Limit: 1})
+	p, err := s.Catalog.Plan(ctx, catalog.PlanRequest{Stream: s.name, From: pos, Limit: 1})
 	if err != nil || len(p.Refs) == 0 {
 		return next, false, err
 	}
 	first := &p.Refs[0]
-	return first.FirstPos(), !first.FirstPos().Less(p.LiveFrom) && first.PrevLast.Less(pos), nil
+	live := later(p.LiveFrom, p.LiveIn(first.Epoch))
+	return first.FirstPos(), !first.FirstPos().Less(live) && first.PrevLast.Less(pos), nil
 }
 
 // chainSource follows a chain.
