@@ -86,7 +86,7 @@ func Wanted() (out []string) {
 	add("duty teardown: ", "done", "refs retired")
 	add("duty sweep: ", "done", "uploads aborted")
 	add("kept ", "trim-check: clock", "reap-check: clock", "orphan: clock")
-	add("", "read fine", "read trimmed", "read deleted", "scan fine", "scan trimmed", "salvaged", "quarantine judged true",
+	add("", "read fine", "read trimmed", "read deleted", "scan fine", "scan trimmed", "follow fine", "follow trimmed", "follow deleted", "salvaged", "quarantine judged true",
 		"shard fenced", "shard halted", "open held", "append local fine", "append shared fine", "append local lease lost",
 		"row lost with its disk", "append again fine", "slot absorbed as void")
 	return out

@@ -39,6 +39,7 @@
 //	process.go       lives of processes; kill; kind.go their errors by kind
 //	client.go        what is appended, acknowledged, consumed
 //	audit.go         auditors; reader.go readers and I7; operator.go the operator
+//	follower.go      clients that follow a stream over HTTP, with pauses
 //	event.go         what befalls the world
 //	model.go         what clients know, and the one history of each chain and stream
 //	content.go       what an object holds
@@ -61,7 +62,7 @@
 //	Skip     guards that catalog/memory does not ask
 //
 // and Run says in Result.Findings what it noticed, each with the rule's name before a colon.
-// Roles are w1 w2 … a1 a2 … r1 … op1 op2 …, and "end" for whoever runs after the faults. The
+// Roles are w1 w2 … a1 a2 … r1 … f1 … op1 op2 …, and "end" for whoever runs after the faults. The
 // checks look at the real bucket and catalog behind the hooks. Run needs a bubble, and
 // Prepare before the first one of a process:
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/memory"
 	"github.com/strandline/strandline/check"
+	"github.com/strandline/strandline/coldload"
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/segment"
 )
@@ -29,6 +30,7 @@ func (s *Sim) settleAll() {
 		{"run dry", s.runDry},
 		{"fsck", s.fsck},
 		{"read back", s.readBack},
+		{"follow to the end", s.catchUp},
 	} {
 		s.note("", "end", step.name)
 		if err := s.calmly(step.do); err != nil {
@@ -248,7 +250,10 @@ func (s *Sim) readBack() error {
 			}
 			rows = append(rows, got{row.Pos(), segment.RowSum(row.Row)})
 		}
-		if end != nil && !errors.Is(end, catalog.ErrNotFound) {
+		switch {
+		case errors.Is(end, catalog.ErrNotFound), errors.Is(end, coldload.ErrDeleted):
+			end = nil // then no row of it is live
+		case end != nil:
 			return fmt.Errorf("stream %q: %w", stream, end)
 		}
 		s.check.read(p, stream, segment.Pos{}, tip, rows, end)

@@ -45,6 +45,9 @@ func (s *Sim) operate(what string, tries int, command func(ctx context.Context, 
 func (s *Sim) operatorTrim() {
 	stream := streamNames[s.rng.IntN(len(streamNames))]
 	draw := s.rng.Float64()
+	if s.rng.IntN(2) == 0 {
+		draw = 1 - draw/8 // what was appended last, which may not be settled yet
+	}
 	s.operate("trim", 3, func(ctx context.Context, p *process) error {
 		at, ok := s.check.trimTo(stream, draw)
 		if !ok {

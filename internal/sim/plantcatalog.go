@@ -34,6 +34,9 @@ func catalogPlants() []Plant {
 		above("reap without condemn", []string{"03 §8"}, func(_ string, c catalog.Catalog) catalog.Catalog { return condemnsNothing{c} }),
 		above("retire before the watchers are armed", []string{"I3", "I5"}, func(_ string, c catalog.Catalog) catalog.Catalog { return armsNoWatcher{c} }),
 		above("retention ahead of a consumer", []string{"03 §9"}, func(_ string, c catalog.Catalog) catalog.Catalog { return retainsTooLittle{c} }, memory.Consumer),
+		above("settle keeps the link to the row before a cut", []string{"I7"}, func(_ string, c catalog.Catalog) catalog.Catalog { return linksBeforeCuts{c} }),
+		above("a follower takes every trim for one of rows it had", []string{"I7"}, func(_ string, c catalog.Catalog) catalog.Catalog { return missesNothing{c} }),
+		above("a reader goes on behind a cut", []string{"I7"}, func(_ string, c catalog.Catalog) catalog.Catalog { return readsBehindCuts{c} }),
 		above("restart that fences itself", []string{"03 §3"}, func(name string, c catalog.Catalog) catalog.Catalog {
 			if name[0] != 'w' {
 				return c
@@ -252,4 +255,41 @@ func (c *knowsNotItself) AcquireChain(ctx context.Context, a catalog.Acquire) (c
 		c.owns[a.Chain] = true
 	}
 	return row, err
+}
+
+// linksBeforeCuts commits an output that begins behind a cut head as what follows the row
+// before all that was cut off: who stands there takes the next row for it.
+type linksBeforeCuts struct{ catalog.Catalog }
+
+func (c linksBeforeCuts) CommitRewrite(ctx context.Context, r catalog.Rewrite) (catalog.Rewritten, error) {
+	r.Runs = slices.Clone(r.Runs)
+	for i := range r.Runs {
+		r.Runs[i].New.PrevLast = r.Runs[i].Expect[0].PrevLast
+	}
+	return c.Catalog.CommitRewrite(ctx, r)
+}
+
+// missesNothing has whoever asks what follows a cut hear that nothing lay before it.
+type missesNothing struct{ catalog.Catalog }
+
+func (c missesNothing) Plan(ctx context.Context, r catalog.PlanRequest) (catalog.Plan, error) {
+	p, err := c.Catalog.Plan(ctx, r)
+	if r.Limit == 1 && len(p.Refs) > 0 {
+		p.Refs[0].PrevLast = segment.Pos{}
+	}
+	return p, err
+}
+
+// readsBehindCuts plans from live_from on, for whoever stands below it.
+type readsBehindCuts struct{ catalog.Catalog }
+
+func (c readsBehindCuts) Plan(ctx context.Context, r catalog.PlanRequest) (catalog.Plan, error) {
+	p, err := c.Catalog.Plan(ctx, r)
+	if err == nil && r.From.Less(p.LiveFrom) {
+		p.LiveFrom = r.From
+		if len(p.Refs) > 0 {
+			p.Refs[0].PrevLast = segment.Pos{}
+		}
+	}
+	return p, err
 }

@@ -47,12 +47,16 @@ func (p *process) read(ctx context.Context, r *coldload.Reader, rng *rand.Rand) 
 	from, tip := p.sim.check.readFrom(stream, rng)
 	var rows []got
 	var end error
+	slow := rng.IntN(3) == 0
 	for row, err := range r.Rows(ctx, stream, from, segment.Pos{}) {
 		if err != nil {
 			end = err
 			break
 		}
 		rows = append(rows, got{row.Pos(), segment.RowSum(row.Row)})
+		if slow && rng.IntN(4) == 0 { // its plan ages, and what it names goes
+			p.pause(ctx, time.Duration(rng.Int64N(int64(p.sim.cfg.ReadGrace))))
+		}
 	}
 	p.hit("read " + readKind(end))
 	p.sim.check.read(p, stream, from, tip, rows, end)
@@ -73,21 +77,10 @@ func (k *checker) readFrom(stream string, rng *rand.Rand) (from segment.Pos, tip
 func (k *checker) read(p *process, stream string, from segment.Pos, tip int, rows []got, end error) {
 	k.sim.applying.Lock()
 	defer k.sim.applying.Unlock()
-	t := k.model.stream(stream)
 	k.sim.cat.View(func(v memory.View) {
-		next := t.find(from)
-		for _, r := range rows {
-			i := t.find(r.at)
-			if i == len(t.at) || t.at[i] != r.at || t.total[i+1]-t.total[i] != r.sum {
-				k.violated("I7", "%s read %q from %s and got a row at %s that the history does not have", p.name, stream, from, r.at)
-				return
-			}
-			if i < next {
-				k.violated("I7", "%s read %q from %s and got %s after a later row, or twice", p.name, stream, from, r.at)
-				return
-			}
-			k.skipped(v, p, stream, next, i)
-			next = i + 1
+		next, ok := k.given(v, p, stream, from, rows)
+		if !ok {
+			return
 		}
 		if end == nil && p.alive() {
 			k.skipped(v, p, stream, next, tip)

@@ -49,7 +49,8 @@ type Sim struct {
 	// The scheduler's own.
 	events    []event
 	lives     map[string]int
-	processes map[string]*process // by role
+	processes map[string]*process   // by role
+	followers map[string]*following // by role; Sim.mu
 	machines  map[string]*machine
 	running   sync.WaitGroup
 	auditing  sync.WaitGroup // those of them that audit
@@ -84,7 +85,7 @@ func Prepare() { segment.KeepCoders(32) }
 func Run(cfg Config) Result {
 	s := &Sim{
 		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), model: newModel(), wake: make(chan struct{}, 1), cover: Coverage{}, bill: newBill(),
-		terms: map[string]bool{}, lives: map[string]int{}, processes: map[string]*process{}, machines: map[string]*machine{},
+		terms: map[string]bool{}, lives: map[string]int{}, processes: map[string]*process{}, followers: map[string]*following{}, machines: map[string]*machine{},
 	}
 	s.trace = trace{all: cfg.Trace, began: time.Now()}
 	s.check = newChecker(s)
@@ -228,6 +229,9 @@ func (s *Sim) start() {
 	for i := range s.cfg.Readers {
 		s.begin(fmt.Sprintf("r%d", i+1))
 	}
+	for i := range s.cfg.Followers {
+		s.begin(fmt.Sprintf("f%d", i+1))
+	}
 	s.drawEvents()
 }
 
@@ -247,6 +251,8 @@ func (s *Sim) begin(name string) {
 	case 'a':
 		s.auditing.Add(1)
 		run = p.runAuditor
+	case 'f':
+		run = p.runFollower
 	}
 	s.running.Go(run)
 }
