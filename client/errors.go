@@ -9,7 +9,8 @@ var (
 	ErrNotOwner = errors.New("not the owner")
 	// ErrTrimmed: the rows asked for were given up; Problem.From is where to go on.
 	ErrTrimmed = errors.New("trimmed")
-	// ErrDeleted: the stream was deleted.
+	// ErrDeleted: the stream was deleted, and nothing was appended to it again; Problem.From is
+	// where that would stand.
 	ErrDeleted = errors.New("stream deleted")
 	// ErrForked: history went on without the position asked for; Problem.Forked is the first
 	// seq that is other than the reader knew it.

@@ -12,7 +12,7 @@ import (
 var (
 	// ErrTrimmed: the rows asked for were given up by a trim or by retention.
 	ErrTrimmed = errors.New("trimmed")
-	// ErrDeleted: the stream was deleted.
+	// ErrDeleted: the stream was deleted, and nothing was appended to it again.
 	ErrDeleted = errors.New("stream deleted")
 	// ErrLost: rows that must be there are not. Loud: run fsck.
 	ErrLost = errors.New("rows are lost")
@@ -25,16 +25,20 @@ var (
 // ReadError is the one context of this layer.
 type ReadError struct {
 	Stream string
-	At     segment.Pos // the position that could not be delivered
+	At     segment.Pos // the position that could not be delivered; zero: the first one that there is
 	Key    string      // the object concerned, if any
-	First  segment.Pos // ErrTrimmed, and ErrLost that was accepted: the first position to read on from
+	First  segment.Pos // ErrTrimmed, ErrDeleted, and ErrLost that was accepted: the first position to read on from
 	Kind   error
 	Detail string
 	Err    error
 }
 
 func (e *ReadError) Error() string {
-	s := fmt.Sprintf("stream %q at %s: %v", e.Stream, e.At, e.Kind)
+	s := fmt.Sprintf("stream %q", e.Stream)
+	if e.At != (segment.Pos{}) {
+		s += " at " + e.At.String()
+	}
+	s += ": " + e.Kind.Error()
 	if e.Key != "" {
 		s += ": object " + e.Key
 	}
@@ -47,6 +51,8 @@ func (e *ReadError) Error() string {
 	switch {
 	case errors.Is(e.Kind, ErrTrimmed), e.Accepted():
 		s += fmt.Sprintf("; read from %s on", e.First)
+	case errors.Is(e.Kind, ErrDeleted):
+		s += fmt.Sprintf("; rows that are appended again stand from %s on", e.First)
 	case errors.Is(e.Kind, ErrLost), errors.Is(e.Kind, ErrCorrupt):
 		s += "; run strandline fsck to see what else is affected"
 	}

@@ -39,14 +39,16 @@ func (r *Reader) plan(ctx context.Context, stream string, from, to segment.Pos) 
 	return planned{Plan: p, expires: asked.Add(p.TTL)}, nil
 }
 
-// checkStart refuses a position that was given up.
+// checkStart refuses a position that was given up. Of a stream that was deleted, and not
+// appended to again, the first row that is live is none: an answer without a row would look like
+// that of a stream that is empty.
 func checkStart(p catalog.Plan, stream string, from segment.Pos) error {
-	if from == (segment.Pos{}) || !from.Less(p.LiveFrom) {
-		return nil
-	}
 	kind := ErrTrimmed
 	if p.Stream.Deleted {
 		kind = ErrDeleted
+	}
+	if from == (segment.Pos{}) && !p.Stream.Deleted || !from.Less(p.LiveFrom) {
+		return nil
 	}
 	return &ReadError{Stream: stream, At: from, First: p.LiveFrom, Kind: kind}
 }

@@ -41,7 +41,7 @@ func collect(ctx context.Context, r *coldload.Reader, stream string, from, to se
 		if err != nil {
 			return rows, err
 		}
-		rows = append(rows, row)
+		rows = append(rows, coldload.Row{Epoch: row.Epoch, Row: row.Clone()})
 	}
 	return rows, nil
 }
@@ -166,6 +166,13 @@ func TestTrimmed(t *testing.T) {
 	}
 	if _, err := x.Catalog.DeleteStream(t.Context(), "a"); err != nil {
 		t.Fatal(err)
+	}
+	end := x.Rows["a"][len(x.Rows["a"])-1].Seq + 1
+	if _, err := collect(t.Context(), r, "a", segment.Pos{}, segment.Pos{}); !errors.Is(err, coldload.ErrDeleted) || !errors.As(err, &re) || re.First != at(end) {
+		t.Fatalf("want ErrDeleted with where rows that come again would stand, %d, got %v", end, err)
+	}
+	if got, err := collect(t.Context(), r, "a", at(end), segment.Pos{}); err != nil || len(got) != 0 {
+		t.Fatalf("from there on: %d rows, %v", len(got), err)
 	}
 	if _, err := collect(t.Context(), r, "a", at(all[20].Seq), segment.Pos{}); !errors.Is(err, coldload.ErrDeleted) {
 		t.Fatalf("want ErrDeleted, got %v", err)

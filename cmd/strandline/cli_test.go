@@ -372,9 +372,11 @@ func TestDay(t *testing.T) {
 	cli(t, "", audit...).want(t, exitOK, "settle")
 	cli(t, "", "fsck", "--dir", dir).want(t, exitOK, "clean")
 	cli(t, "", "cat", "day", "--dir", dir).want(t, exitOK, "three\n")
-	cli(t, "", "cat", "a/b", "--dir", dir).want(t, exitOK)
-	if r := cli(t, "", "cat", "gone", "--dir", dir); r.code != exitOK || r.out != "" {
-		t.Errorf("a deleted stream came back: %+v", r)
+	for _, name := range []string{"a/b", "gone"} {
+		r := cli(t, "", "cat", name, "--dir", dir)
+		if r.want(t, exitFailed, "stream deleted", "stand from 1."); strings.Contains(r.err, " at 0.0") || r.out != "" {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 

@@ -226,6 +226,7 @@ func TestReadByServer(t *testing.T) {
 	cli(t, "", with([]string{"cat", "a/b", "--from", "1"}, server...)...).want(t, exitFailed, "trimmed")
 	cli(t, "", with([]string{"trim", "a/b", "99999"}, server...)...).want(t, exitFailed, "tip")
 	cli(t, "", with([]string{"rm", "big"}, server...)...).want(t, exitOK, "deleted")
+	cli(t, "", with([]string{"cat", "big"}, server...)...).want(t, exitFailed, "stream deleted", "stand from 1.")
 	cli(t, "", with([]string{"cat", "none"}, server...)...).want(t, exitFailed, "no-such-stream")
 	cli(t, "", with([]string{"cat", "a/b", "--from", "x"}, server...)...).want(t, exitUsage, "token")
 	cli(t, "", "cat", "a/b", "--owner").want(t, exitUsage, "--server")

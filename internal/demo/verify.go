@@ -58,8 +58,12 @@ func verifyPackage(ctx context.Context, reader *coldload.Reader, p *pkg) (compar
 		}
 		compared++
 	}
-	if _, err := next(); !errors.Is(err, errNoMore) {
-		return compared, fmt.Errorf("after the last row: want nothing, got %w", err)
+	end := errNoMore
+	if p.deleted {
+		end = coldload.ErrDeleted
+	}
+	if _, err := next(); !errors.Is(err, end) {
+		return compared, fmt.Errorf("after the last row: want %q, got %w", end, err)
 	}
 	return compared, nil
 }

@@ -99,10 +99,11 @@ func notLocal(first segment.Seq) func(from, to segment.Seq) ([]segment.Seq, erro
 
 // bucket is what is absorbed, look by look: the last one stays.
 type bucket struct {
-	live  segment.Pos
-	looks [][]segment.Seq // nil: no such stream
-	err   error           // after the rows
-	n     int
+	live    segment.Pos
+	deleted bool
+	looks   [][]segment.Seq // nil: no such stream
+	err     error           // after the rows
+	n       int
 
 	row    catalog.ChainRow
 	forked segment.Seq
@@ -117,8 +118,12 @@ func (b *bucket) Rows(_ context.Context, stream string, from, to segment.Pos) it
 			yield(coldload.Row{}, catalog.ErrNotFound)
 			return
 		}
-		if from != (segment.Pos{}) && from.Less(b.live) {
-			yield(coldload.Row{}, &coldload.ReadError{Stream: stream, At: from, First: b.live, Kind: coldload.ErrTrimmed})
+		kind := coldload.ErrTrimmed
+		if b.deleted {
+			kind = coldload.ErrDeleted
+		}
+		if (from != (segment.Pos{}) || b.deleted) && from.Less(b.live) {
+			yield(coldload.Row{}, &coldload.ReadError{Stream: stream, At: from, First: b.live, Kind: kind})
 			return
 		}
 		for _, s := range seqs {

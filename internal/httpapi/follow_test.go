@@ -160,34 +160,61 @@ func TestFollowForked(t *testing.T) {
 // not its loss.
 func TestFollowTrimmed(t *testing.T) {
 	s := newSite(t, 1)
-	s.append("a", "a1", "a2")
-	s.append("b", "b1")
-	s.append("a", "a3")
-	s.flush()
-	trim := func(seq segment.Seq) {
-		_, err := s.cat.TrimStream(t.Context(), "a", segment.Pos{Epoch: 1, Seq: seq})
-		s.must(err)
-	}
 	for name, base := range map[string]string{"owner": s.owner.URL, "reader": s.other.URL} {
-		f := mustFollow(t, base, "/v1/streams/a/rows", url.Values{"after": {"2"}})
-		mustNext(t, f, "a3")
-		trim(5) // through the tip
-		next := "a4 for the " + name
-		res := s.append("a", next)
+		first := s.append(name, "a1", "a2")
+		s.append("b", "b1")
+		last := s.append(name, "a3").Last
 		s.flush()
-		mustNext(t, f, next)
-		if name == "owner" {
-			s.append("a", "one more")
-			s.flush()
-			trim(res.Last + 1)
-			// It lies behind a row that a client at res.Last has not got, and rows 1 to 4 are gone.
-			_, p, err := followed(t.Context(), base, "/v1/streams/a/rows", url.Values{"from": {"1"}}, false)
-			if err != nil || p == nil || p.Code != "trimmed" || p.First == nil || *p.First != res.Last+1 {
-				t.Errorf("%s: from 1: %+v, %v", name, p, err)
+		trim := func(seq segment.Seq) {
+			_, err := s.cat.TrimStream(t.Context(), name, segment.Pos{Epoch: 1, Seq: seq})
+			s.must(err)
+		}
+		rows := "/v1/streams/" + name + "/rows"
+		f := mustFollow(t, base, rows, url.Values{"after": {fmt.Sprint(first.Last)}})
+		mustNext(t, f, "a3")
+		trim(last + 1) // through the tip
+		res := s.append(name, "a4")
+		s.flush()
+		mustNext(t, f, "a4")
+		s.append(name, "one more")
+		s.flush()
+		trim(res.Last + 1)
+		// It lies behind a row that a client at res.Last has not got, and the rows up to there are gone.
+		_, p, err := followed(t.Context(), base, rows, url.Values{"from": {fmt.Sprint(first.First)}}, false)
+		if err != nil || p == nil || p.Code != "trimmed" || p.First == nil || *p.First != res.Last+1 {
+			t.Errorf("%s: from its first row: %+v, %v", name, p, err)
+		}
+		f = mustFollow(t, s.other.URL, rows, url.Values{"after": {fmt.Sprint(res.Last)}})
+		mustNext(t, f, "one more")
+	}
+}
+
+// TestFollowDeleted: a follower of what is live in a deleted stream waits for rows that come
+// again; a read of it says that it is deleted, and one from below says where to go on.
+func TestFollowDeleted(t *testing.T) {
+	s := newSite(t, 1)
+	for name, base := range map[string]string{"owner": s.owner.URL, "reader": s.other.URL} {
+		res := s.append(name, "a1", "a2")
+		s.flush()
+		_, err := s.cat.DeleteStream(t.Context(), name)
+		s.must(err)
+		rows := "/v1/streams/" + name + "/rows"
+		for query, code := range map[string]string{"": "deleted", "?from=" + fmt.Sprint(res.First): "deleted", "?from=" + fmt.Sprint(res.Last+1): ""} {
+			w, p := ask(t, s, name == "owner", "GET", rows+query, "")
+			if p.Code != code || code != "" && (w.Code != 410 || p.First == nil || *p.First != res.Last+1 || p.From != fmt.Sprintf("1.%d", res.Last+1)) {
+				t.Errorf("%s%s: %d %+v", name, query, w.Code, p)
 			}
-			f := mustFollow(t, s.other.URL, "/v1/streams/a/rows", url.Values{"after": {fmt.Sprint(res.Last)}})
-			mustNext(t, f, "one more")
-			break
+		}
+		_, p, err := followed(t.Context(), base, rows, url.Values{"from": {fmt.Sprint(res.First)}}, false)
+		if err != nil || p == nil || p.Code != "deleted" {
+			t.Errorf("%s: a follow from a row that is gone: %+v %v", name, p, err)
+		}
+		f := mustFollow(t, base, rows, nil)
+		s.append(name, "again")
+		s.flush()
+		mustNext(t, f, "again")
+		if w, p := ask(t, s, name == "owner", "GET", rows, ""); w.Code != 200 {
+			t.Errorf("%s: made again: %+v", name, p)
 		}
 	}
 }

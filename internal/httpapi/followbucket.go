@@ -95,6 +95,10 @@ func (f *follower) passed(ctx context.Context, err error) (more bool, _ error) {
 	if !errors.Is(err, coldload.ErrTrimmed) && !errors.Is(err, coldload.ErrDeleted) {
 		return false, err
 	}
+	if gone := (*coldload.ReadError)(nil); f.pos == (segment.Pos{}) && errors.As(err, &gone) {
+		f.pos = gone.First // it asked for what is live, and waits for rows that come again
+		return true, nil
+	}
 	next, ok, planErr := f.src.passed(ctx, f.pos)
 	if planErr != nil {
 		return false, planErr

@@ -167,6 +167,9 @@ type mixed struct {
 	yield  func(coldload.Row, error) bool
 	over   bool // the caller's loop ended
 	known  bool // the catalog has the stream, or a row of it was delivered
+	// deleted is what the bucket said of a stream that was asked for from its first row on;
+	// rows that were appended to it again may be local.
+	deleted error
 }
 
 // maxTurns bounds how often a reader is sent back to the bucket.
@@ -212,6 +215,8 @@ func (m *mixed) unknown(otherwise error) error {
 	switch {
 	case m.known:
 		return nil
+	case m.deleted != nil:
+		return m.deleted
 	case otherwise != nil:
 		return otherwise
 	}
@@ -243,7 +248,11 @@ func (m *mixed) cold(ctx context.Context) error {
 	if errors.Is(err, catalog.ErrNotFound) {
 		return nil
 	}
-	m.known = m.known || err == nil
+	if gone := (*coldload.ReadError)(nil); m.Writer != nil && m.next == (segment.Pos{}) && errors.Is(err, coldload.ErrDeleted) && errors.As(err, &gone) {
+		m.deleted, m.next = err, gone.First
+		return nil
+	}
+	m.known = m.known || err == nil && m.deleted == nil
 	return err
 }
 

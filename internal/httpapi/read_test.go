@@ -23,13 +23,14 @@ func TestReadMixed(t *testing.T) {
 	fault := fmt.Errorf("local: %w", localtier.ErrLeaseLost)
 	givenUp := &coldload.ReadError{Stream: "s", Kind: coldload.ErrLost, First: segment.Pos{Epoch: 2, Seq: 7}}
 	for name, c := range map[string]struct {
-		query string
-		looks [][]segment.Seq
-		live  segment.Seq
-		cold  error
-		local []step
-		want  []segment.Seq
-		code  string // of the answer, or of the last line if rows came
+		query   string
+		looks   [][]segment.Seq
+		live    segment.Seq
+		deleted bool
+		cold    error
+		local   []step
+		want    []segment.Seq
+		code    string // of the answer, or of the last line if rows came
 	}{
 		"bucket only":                 {looks: [][]segment.Seq{{1, 2, 5}}, local: []step{local(nil)}, want: []segment.Seq{1, 2, 5}},
 		"local only":                  {looks: [][]segment.Seq{nil}, local: []step{local(nil, 1, 2)}, want: []segment.Seq{1, 2}},
@@ -45,8 +46,14 @@ func TestReadMixed(t *testing.T) {
 		"to in the bucket":            {query: "?to=2", looks: [][]segment.Seq{{1, 2, 5}}, local: []step{local(nil, 6)}, want: []segment.Seq{1, 2}},
 		"beyond the tip":              {query: "?from=100", looks: [][]segment.Seq{{1, 2}}, local: []step{local(nil)}},
 		"from the first live":         {looks: [][]segment.Seq{{1, 2, 5}}, live: 2, local: []step{local(nil, 1, 2, 5, 6)}, want: []segment.Seq{2, 5, 6}},
-		"deleted, then local rows":    {looks: [][]segment.Seq{{}}, live: 6, local: []step{local(nil, 4, 5, 6)}, want: []segment.Seq{6}},
-		"deleted":                     {looks: [][]segment.Seq{{}}, live: 6, local: []step{local(nil, 4, 5)}},
+		"trimmed to the tip":          {looks: [][]segment.Seq{{}}, live: 6, local: []step{local(nil, 4, 5)}},
+		"deleted, then local rows":    {looks: [][]segment.Seq{{}}, live: 6, deleted: true, local: []step{local(nil, 4, 5, 6)}, want: []segment.Seq{6}},
+		"deleted, then absorbed rows": {looks: [][]segment.Seq{{}, {6}}, live: 6, deleted: true, local: []step{notLocal(7), local(nil)}, want: []segment.Seq{6}},
+		"deleted":                     {looks: [][]segment.Seq{{}}, live: 6, deleted: true, local: []step{local(nil, 4, 5)}, code: "deleted"},
+		"deleted, local floor":        {looks: [][]segment.Seq{{}}, live: 6, deleted: true, local: []step{notLocal(6), local(nil)}, code: "deleted"},
+		"deleted, another's":          {looks: [][]segment.Seq{{}}, live: 6, deleted: true, local: []step{local(&localtier.NotOwnerError{Owner: "host:1"})}, code: "deleted"},
+		"deleted, from below":         {query: "?from=5", looks: [][]segment.Seq{{}}, live: 6, deleted: true, code: "deleted"},
+		"deleted, from above":         {query: "?from=6", looks: [][]segment.Seq{{}}, live: 6, deleted: true, local: []step{local(nil)}},
 		"trimmed":                     {query: "?from=1", looks: [][]segment.Seq{{1, 2, 5}}, live: 2, code: "trimmed"},
 		"unknown":                     {looks: [][]segment.Seq{nil}, local: []step{local(nil)}, code: "no-such-stream"},
 		"unknown, local floor":        {looks: [][]segment.Seq{nil}, local: []step{notLocal(7), local(nil)}, code: "no-such-stream"},
@@ -61,7 +68,7 @@ func TestReadMixed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &bucket{looks: c.looks, err: c.cold}
+			b := &bucket{looks: c.looks, err: c.cold, deleted: c.deleted}
 			if c.live > 0 {
 				b.live = segment.Pos{Epoch: 1, Seq: c.live}
 			}
@@ -70,7 +77,7 @@ func TestReadMixed(t *testing.T) {
 				if len(c.want) > 0 || p.Code != c.code {
 					t.Fatalf("%d %+v, want %v, %q", w.Code, p, c.want, c.code)
 				}
-				if c.code == "trimmed" && (w.Code != 410 || p.First == nil || *p.First != c.live || p.From != fmt.Sprintf("1.%d", c.live)) || c.code == "not-owner" && (w.Code != 421 || p.Owner != "host:1") {
+				if (c.code == "trimmed" || c.code == "deleted") && (w.Code != 410 || p.First == nil || *p.First != c.live || p.From != fmt.Sprintf("1.%d", c.live)) || c.code == "not-owner" && (w.Code != 421 || p.Owner != "host:1") {
 					t.Fatalf("%d %+v", w.Code, p)
 				}
 				return

@@ -73,8 +73,10 @@ func TestTrimAndDelete(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.LiveFrom != (Position{1, 5}) || !got.Deleted {
 		t.Errorf("%+v %+v %v", got, p, err)
 	}
-	if n := s.count("a"); n != 0 {
-		t.Errorf("%d rows are left", n)
+	for _, owner := range []bool{true, false} {
+		if w, p := ask(t, s, owner, "GET", "/v1/streams/a/rows", ""); w.Code != 410 || p.Code != "deleted" || p.From != "1.5" {
+			t.Errorf("owner %t: %d %+v", owner, w.Code, p)
+		}
 	}
 	s.append("a", "5")
 	if n := s.count("a"); n != 1 {
