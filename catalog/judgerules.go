@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/strandline/strandline/segment"
 )
 
 // Announcing is what an announcement is held against.
@@ -181,27 +179,6 @@ func CondemnKey(m MarkerRef, look Judging, now time.Time) (*Intent, error) {
 		Key: m.ID, Class: stands.Class, Serves: Serves(Holder{Duty: m.Duty, ID: m.ID}),
 		Announced: now, Deadline: now, State: IntentCondemned, Changed: now,
 	}, nil
-}
-
-// StreamKeyDerivable says whether a job could derive a burned stream key again
-// (03 §8 step 4). at is the ref that begins at the key's first row, nil if none does.
-// No mover touches a lost one.
-func StreamKeyDerivable(k segment.Key, at *Ref, liveFrom segment.Pos) bool {
-	return at != nil && at.Kind != RefLost && !at.Dead(liveFrom) && at.Revision < int32(k.Revision)
-}
-
-// PackKeyDerivable says the same of a pack key. others are the packs that refs name
-// and that begin in the key's range: a merge of any of them may derive it.
-func PackKeyDerivable(k segment.Key, row *ChainRow, others []segment.Key) bool {
-	if row.Trimmed <= k.LastID {
-		return true
-	}
-	for _, o := range others {
-		if o.Kind == segment.KeyPack && o.Chain == k.Chain && o.ID >= k.ID && o.LastID <= k.LastID && o.Revision < k.Revision {
-			return true
-		}
-	}
-	return false
 }
 
 // CheckBurn: every key is condemned, or burned already (a lost answer). state has those

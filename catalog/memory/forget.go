@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -19,42 +20,22 @@ func (c *Catalog) RemoveIntent(ctx context.Context, key string) (removed bool, e
 			removed = true
 			return nil
 		}
-		if in.State != catalog.IntentBurned {
-			return catalog.Conflict("RemoveIntent", "state of "+key, catalog.IntentBurned, in.State)
-		}
-		again, derivable := in.Changed.Add(catalog.BurnDelay), true
-		if !t.now.Before(again) {
-			again = t.now.Add(catalog.BurnDelay)
-			if derivable, err = t.derivable(key); err != nil {
-				return err
-			}
-		}
-		if removed = !derivable; removed {
+		var again time.Duration
+		removed, again, err = catalog.ForgetIntent(in, t.now, catalog.Deriving{Stream: t.streamKeyDerivable, Pack: t.packKeyDerivable})
+		switch {
+		case err != nil:
+			return err
+		case removed:
 			t.dropIntent(key)
-			return nil
+		default:
+			t.arm(catalog.DutyOrphan, key, in.Class, again)
 		}
-		t.arm(catalog.DutyOrphan, key, in.Class, again.Sub(t.now))
 		return nil
 	})
 	if err != nil {
 		return false, err
 	}
 	return removed, nil
-}
-
-// derivable says whether a job might come to this key again. Of keys whose shape
-// nothing here derives, nobody knows: they stay.
-func (t *tx) derivable(key string) (bool, error) {
-	k, err := segment.ParseKey(key)
-	switch {
-	case err != nil:
-		return true, nil //nolint:nilerr // an unknown shape is kept, not an error
-	case k.Kind == segment.KeyStream:
-		return t.streamKeyDerivable(k)
-	case k.Kind == segment.KeyPack:
-		return t.packKeyDerivable(k), nil
-	}
-	return true, nil
 }
 
 func (t *tx) streamKeyDerivable(k segment.Key) (bool, error) {
@@ -93,15 +74,14 @@ func (t *tx) streamsOfKey(k segment.Key) (ids []int64) {
 	return ids
 }
 
-func (t *tx) packKeyDerivable(k segment.Key) bool {
+func (t *tx) packKeyDerivable(k segment.Key) (bool, error) {
 	row, ok := t.chain.get(k.Chain)
 	if !ok {
-		return true
+		return true, nil
 	}
-	// Packs that begin in the range, all revisions of each.
-	to := segment.PackKey(k.Chain, k.LastID, math.MaxUint64, 0) + "\x7f"
+	from, to := catalog.PacksIn(k)
 	var others []segment.Key
-	for r := range t.objectsFrom(segment.PackKey(k.Chain, k.ID, k.ID, 0)) {
+	for r := range t.objectsFrom(from) {
 		if r.Key >= to {
 			break
 		}
@@ -109,5 +89,5 @@ func (t *tx) packKeyDerivable(k segment.Key) bool {
 			others = append(others, o)
 		}
 	}
-	return catalog.PackKeyDerivable(k, row, others)
+	return catalog.PackKeyDerivable(k, row, others), nil
 }

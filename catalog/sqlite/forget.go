@@ -3,7 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"math"
+	"time"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/internal/column"
@@ -24,41 +24,20 @@ func (d *DB) RemoveIntent(ctx context.Context, key string) (removed bool, err er
 			removed = true
 			return nil
 		}
-		if in.State != catalog.IntentBurned {
-			return catalog.Conflict("RemoveIntent", "state of "+key, catalog.IntentBurned, in.State)
-		}
-		again := in.Changed.Add(catalog.BurnDelay)
-		derivable := true
-		if !t.now.Before(again) {
-			again = t.now.Add(catalog.BurnDelay)
-			if derivable, err = t.derivable(key); err != nil {
-				return err
-			}
-		}
-		if removed = !derivable; removed {
+		var again time.Duration
+		removed, again, err = catalog.ForgetIntent(in, t.now, catalog.Deriving{Stream: t.streamKeyDerivable, Pack: t.packKeyDerivable})
+		switch {
+		case err != nil:
+			return err
+		case removed:
 			return t.dropIntent(key)
 		}
-		return t.arm(catalog.DutyOrphan, key, in.Class, again.Sub(t.now))
+		return t.arm(catalog.DutyOrphan, key, in.Class, again)
 	})
 	if err != nil {
 		return false, err
 	}
 	return removed, nil
-}
-
-// derivable says whether a job might come to this key again. Of keys whose shape
-// nothing here derives, nobody knows: they stay.
-func (t *tx) derivable(key string) (bool, error) {
-	k, err := segment.ParseKey(key)
-	switch {
-	case err != nil:
-		return true, nil //nolint:nilerr // an unknown shape is kept, not an error
-	case k.Kind == segment.KeyStream:
-		return t.streamKeyDerivable(k)
-	case k.Kind == segment.KeyPack:
-		return t.packKeyDerivable(k)
-	}
-	return true, nil
 }
 
 func (t *tx) streamKeyDerivable(k segment.Key) (bool, error) {
@@ -104,8 +83,7 @@ func (t *tx) packKeyDerivable(k segment.Key) (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	// Packs that begin in the range, all revisions of each.
-	from, to := segment.PackKey(k.Chain, k.ID, k.ID, 0), segment.PackKey(k.Chain, k.LastID, math.MaxUint64, 0)
+	from, to := catalog.PacksIn(k)
 	var others []segment.Key
 	err = t.query("SELECT key FROM object WHERE key >= ? AND key < ?", func(scan column.Scan) error {
 		var s string
@@ -116,6 +94,6 @@ func (t *tx) packKeyDerivable(k segment.Key) (bool, error) {
 			others = append(others, o)
 		}
 		return nil
-	}, from, to+"\x7f")
+	}, from, to)
 	return catalog.PackKeyDerivable(k, &row, others), err
 }
