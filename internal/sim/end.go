@@ -30,6 +30,7 @@ func (s *Sim) settleAll() {
 		{"run dry", s.runDry},
 		{"fsck", s.fsck},
 		{"read back", s.readBack},
+		{"follow to the end", s.catchUp},
 	} {
 		s.note("", "end", step.name)
 		if err := s.calmly(step.do); err != nil {
