@@ -16,9 +16,9 @@ test: ## all tests, with the race detector, against real MinIO and versitygw ser
 	$(GO) test -race -timeout 20m ./...
 	$(GO) test ./internal/sim -run '^TestSim$$' -count=1 -timeout 20m -seeds=2000
 
-lint: ## vet, staticcheck, gofumpt, golangci-lint, govulncheck (pinned in tools/)
+lint: ## vet, staticcheck, gofumpt, golangci-lint, govulncheck (pinned in tools/); alert rules, manifests and compose file
 	./tools/lint/run
-	cd tools/deploycheck && $(GO) test -run 'TestRunbook$$|Names|TestAlertsFire|TestDashboardModel' ./...   # rules, runbook and dashboard: seconds, once built
+	cd tools/deploycheck && $(GO) vet ./... && $(GO) test -run 'TestRunbook$$|Names|TestAlertsFire|TestDashboardModel|TestManifests$$|TestCompose$$' ./...   # rules, runbook, dashboard, manifests, compose file: a minute, once built
 
 fmt: ## format all Go files
 	./tools/lint/run --fix
@@ -35,7 +35,7 @@ bench-local: ## our log beside nine others, on this disk: about ten minutes (DIR
 bench-check: ## vet and test bench/: no log there loses a row
 	cd bench && $(GO) vet ./... && $(GO) test ./...
 
-deploy-check: ## alert rules and dashboard by Prometheus's own parser and engine, over real processes (tools/deploycheck is a module of its own)
+deploy-check: ## deploy/ and the compose file by the parsers of Prometheus, Kubernetes and Compose, and by real processes (tools/deploycheck is a module of its own)
 	cd tools/deploycheck && $(GO) vet ./... && $(GO) test -timeout 15m ./...
 
 demo: ## the life of 2.8 million rows: Go's own source through every protocol (STORE=file or minio)
