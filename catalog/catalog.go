@@ -48,7 +48,7 @@ type Deployment interface {
 	EnsureTopology(ctx context.Context, t Topology) (Topology, error)
 	Topologies(ctx context.Context) ([]Topology, error)
 	// SetTopologyState moves an epoch's life one step: opening -> open (every chain of
-	// every lower epoch is closed; its chains begin with InheritedConsumers), open -> closing, closing -> open (nothing was closed
+	// every lower epoch is closed; its chains begin with InheritConsumers), open -> closing, closing -> open (nothing was closed
 	// yet), closing -> closed (all its chains are closed). from that does not stand, and a
 	// condition that does not hold, is ErrConflict.
 	SetTopologyState(ctx context.Context, e segment.Epoch, from, to TopologyState) (Topology, error)

@@ -22,8 +22,28 @@ func Invalid(verb, format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %s", ErrInvalid, verb, fmt.Sprintf(format, args...))
 }
 
-// CheckAcquire holds an acquire against the chain row (03 §3 steps 0 and 1).
-func CheckAcquire(row *ChainRow, a *Acquire, now time.Time) error {
+// AcquireRow is what an acquire makes of a chain's row (03 §3 steps 0 and 1). epoch is its
+// topology, nil if none stands. takeover is what the audit table is told, "" if nothing.
+func AcquireRow(row ChainRow, a *Acquire, epoch *Topology, now time.Time) (next ChainRow, takeover string, err error) {
+	if err := checkAcquire(&row, a, now); err != nil {
+		return row, "", err
+	}
+	if epoch == nil {
+		return row, "", NoTopology(row.Epoch)
+	}
+	if err := checkOpened("AcquireChain", epoch); err != nil {
+		return row, "", err
+	}
+	if row.Owner != a.Owner && row.Owner != (segment.UUID{}) {
+		takeover = fmt.Sprintf("term %d: %s takes over from %s", row.Term+1, a.Owner, row.Owner)
+	}
+	row.Term++
+	row.Owner, row.Address, row.LeaseEnd = a.Owner, a.Address, now.Add(a.Lease)
+	return row, takeover, nil
+}
+
+// checkAcquire holds an acquire against the chain row.
+func checkAcquire(row *ChainRow, a *Acquire, now time.Time) error {
 	const verb = "AcquireChain"
 	switch {
 	case a.Owner == segment.UUID{}:

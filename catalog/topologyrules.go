@@ -46,9 +46,9 @@ func describeTopology(t *Topology) string {
 	return fmt.Sprintf("%d shards, class %s, buckets %q, settle %v", t.Shards, t.Class, t.Buckets, t.Settle)
 }
 
-// CheckOpened: no chain of an epoch has an owner while lower epochs may still take rows,
+// checkOpened: no chain of an epoch has an owner while lower epochs may still take rows,
 // for a stream's rows go on in the next epoch only after its last ones in this.
-func CheckOpened(verb string, t *Topology) error {
+func checkOpened(verb string, t *Topology) error {
 	if t.State == TopologyOpening {
 		return Conflict(verb, "epoch opened", "an epoch that is open", fmt.Sprintf("epoch %d is opening: lower epochs are being closed, try again", t.Epoch))
 	}
@@ -116,12 +116,39 @@ func commonDivisor(a, b uint32) uint32 {
 	return a
 }
 
-// InheritedConsumers is what the chains of an epoch begin with: the durable consumers of
+// Opens says whether a step opens an epoch: its chains are about to get owners, and begin
+// with what InheritConsumers says.
+func Opens(from, to TopologyState) bool { return from == TopologyOpening && to == TopologyOpen }
+
+// InheritConsumers are the rows of an epoch that opens which begin with consumers of the
+// epoch before, nil if there is none, and what the audit table is told. The chains of that
+// one are all closed: nobody moves them, and nobody owns the new ones yet.
+func InheritConsumers(before, next *Topology, chains []ChainRow) (begin []ChainRow, said []AuditRow) {
+	if before == nil {
+		return nil, nil
+	}
+	of, cut := inheritedConsumers(before, next, chains)
+	for _, c := range chains {
+		if c.Epoch == next.Epoch && len(of[c.Shard]) > 0 {
+			c.Consumers = slices.Clone(of[c.Shard])
+			begin = append(begin, c)
+		}
+	}
+	for _, s := range cut {
+		said = append(said, AuditRow{
+			Kind: "consumers", Subject: segment.Chain{Epoch: next.Epoch, Shard: s}.String(),
+			Detail: fmt.Sprintf("more than %d consumers of epoch %d: the others hold nothing back here", segment.MaxConsumers, before.Epoch),
+		})
+	}
+	return begin, said
+}
+
+// inheritedConsumers is what the chains of an epoch begin with: the durable consumers of
 // the shards of the epoch before whose streams may go on there, each before the first row.
 // Without them retention would give up rows that they have yet to come to. chains are all
 // rows; a chain without consumers is left out. cut names the chains that would get more
 // than a chain may have, and get the first of them by name.
-func InheritedConsumers(before, next *Topology, chains []ChainRow) (of map[segment.Shard][]segment.Consumer, cut []segment.Shard) {
+func inheritedConsumers(before, next *Topology, chains []ChainRow) (of map[segment.Shard][]segment.Consumer, cut []segment.Shard) {
 	g := commonDivisor(before.Shards, next.Shards)
 	names := make(map[uint32][]string) // by what the shards of both epochs agree on
 	for i := range chains {

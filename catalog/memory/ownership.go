@@ -34,21 +34,14 @@ func (c *Catalog) AcquireChain(ctx context.Context, a catalog.Acquire) (row cata
 		if row, err = t.row(a.Chain); err != nil {
 			return err
 		}
-		if err := catalog.CheckAcquire(&row, &a, t.now); err != nil {
+		epoch, _ := t.topology.get(a.Epoch)
+		var takeover string
+		if row, takeover, err = catalog.AcquireRow(row, &a, epoch, t.now); err != nil {
 			return err
 		}
-		epoch, err := t.epoch(a.Epoch)
-		if err != nil {
-			return err
+		if takeover != "" {
+			t.record("takeover", a.Chain.String(), takeover)
 		}
-		if err := catalog.CheckOpened("AcquireChain", epoch); err != nil {
-			return err
-		}
-		if row.Owner != a.Owner && row.Owner != (segment.UUID{}) {
-			t.record("takeover", a.Chain.String(), fmt.Sprintf("term %d: %s takes over from %s", row.Term+1, a.Owner, row.Owner))
-		}
-		row.Term++
-		row.Owner, row.Address, row.LeaseEnd = a.Owner, a.Address, t.now.Add(a.Lease)
 		k := termKey{row.Chain, row.Term}
 		if _, stands := t.term.get(k); stands {
 			// A slot of a term that the catalog never gave was absorbed before it was.

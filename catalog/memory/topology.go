@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -73,7 +72,7 @@ func (c *Catalog) SetTopologyState(ctx context.Context, e segment.Epoch, from, t
 		if err := catalog.CheckTopologyStep(have, from, to, chains); err != nil {
 			return err
 		}
-		if from == catalog.TopologyOpening && to == catalog.TopologyOpen {
+		if catalog.Opens(from, to) {
 			if err := t.inheritConsumers(have, chains); err != nil {
 				return err
 			}
@@ -87,30 +86,21 @@ func (c *Catalog) SetTopologyState(ctx context.Context, e segment.Epoch, from, t
 }
 
 // inheritConsumers gives the chains of an epoch that opens the consumers of the epoch
-// before, whose chains are all closed: nobody moves them, and nobody owns the new ones yet.
+// before.
 func (t *tx) inheritConsumers(next *catalog.Topology, chains []catalog.ChainRow) error {
 	var before *catalog.Topology
 	for _, r := range t.topology.below(next.Epoch) {
 		before = r
 		break
 	}
-	if before == nil {
-		return nil
-	}
-	of, cut := catalog.InheritedConsumers(before, next, chains)
-	for i := range chains {
-		c := &chains[i]
-		if c.Epoch != next.Epoch || len(of[c.Shard]) == 0 {
-			continue
-		}
-		c.Consumers = slices.Clone(of[c.Shard])
-		if err := t.putChain(c); err != nil {
+	begin, said := catalog.InheritConsumers(before, next, chains)
+	for i := range begin {
+		if err := t.putChain(&begin[i]); err != nil {
 			return err
 		}
 	}
-	for _, s := range cut {
-		chain := segment.Chain{Epoch: next.Epoch, Shard: s}
-		t.record("consumers", chain.String(), fmt.Sprintf("more than %d consumers of epoch %d: the others hold nothing back here", segment.MaxConsumers, before.Epoch))
+	for _, a := range said {
+		t.record(a.Kind, a.Subject, a.Detail)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -24,20 +23,13 @@ func (d *DB) AcquireChain(ctx context.Context, a catalog.Acquire) (row catalog.C
 		if row, err = stands.get(a.Chain); err != nil {
 			return err
 		}
-		if err := catalog.CheckAcquire(&row, &a, t.now); err != nil {
+		var takeover string
+		if row, takeover, err = catalog.AcquireRow(row, &a, column.One(epochs), t.now); err != nil {
 			return err
 		}
-		if len(epochs) == 0 {
-			return catalog.NoTopology(a.Epoch)
+		if takeover != "" {
+			t.audit("takeover", a.Chain.String(), takeover)
 		}
-		if err := catalog.CheckOpened("AcquireChain", &epochs[0]); err != nil {
-			return err
-		}
-		if row.Owner != a.Owner && row.Owner != (segment.UUID{}) {
-			t.audit("takeover", a.Chain.String(), fmt.Sprintf("term %d: %s takes over from %s", row.Term+1, a.Owner, row.Owner))
-		}
-		row.Term++
-		row.Owner, row.Address, row.LeaseEnd = a.Owner, a.Address, t.now.Add(a.Lease)
 		t.exec("INSERT INTO term VALUES ($1::int8, $2::int8, $3, $4, 0, 0, 0)", int64(row.Epoch), int64(row.Shard), int64(row.Term), row.Owner[:])
 		return t.putChain(&row)
 	})

@@ -22,11 +22,7 @@ func (d *DB) RaiseWatermark(ctx context.Context, w catalog.Watermark) (row catal
 		if row, err = stands.get(w.Chain); err != nil {
 			return err
 		}
-		var ends *catalog.SlotRow
-		if len(at) == 1 {
-			ends = &at[0]
-		}
-		standing, err := catalog.CheckWatermark(&row, &w, ends, t.now)
+		standing, err := catalog.CheckWatermark(&row, &w, column.One(at), t.now)
 		if err != nil || standing {
 			return err
 		}

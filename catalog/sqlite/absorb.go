@@ -59,9 +59,7 @@ func (t *tx) stood(s *catalog.SlotRow, row *catalog.ChainRow) (*catalog.SlotRow,
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(have) == 1 {
-			stood = &have[0]
-		}
+		stood = column.One(have)
 	}
 	var term *catalog.TermRow
 	err := t.query("SELECT "+column.Terms+" FROM term WHERE epoch = ? AND shard = ? AND term = ?", func(scan column.Scan) error {

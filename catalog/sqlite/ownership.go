@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -16,23 +15,19 @@ func (d *DB) AcquireChain(ctx context.Context, a catalog.Acquire) (row catalog.C
 		if row, err = t.chain(a.Chain); err != nil {
 			return err
 		}
-		if err := catalog.CheckAcquire(&row, &a, t.now); err != nil {
-			return err
-		}
-		epoch, err := t.topology(a.Epoch)
+		epochs, err := t.topologies("WHERE epoch = ?", a.Epoch)
 		if err != nil {
 			return err
 		}
-		if err := catalog.CheckOpened("AcquireChain", &epoch); err != nil {
+		var takeover string
+		if row, takeover, err = catalog.AcquireRow(row, &a, column.One(epochs), t.now); err != nil {
 			return err
 		}
-		if row.Owner != a.Owner && row.Owner != (segment.UUID{}) {
-			if err := t.audit("takeover", a.Chain.String(), fmt.Sprintf("term %d: %s takes over from %s", row.Term+1, a.Owner, row.Owner)); err != nil {
+		if takeover != "" {
+			if err := t.audit("takeover", a.Chain.String(), takeover); err != nil {
 				return err
 			}
 		}
-		row.Term++
-		row.Owner, row.Address, row.LeaseEnd = a.Owner, a.Address, t.now.Add(a.Lease)
 		if err := t.exec("INSERT INTO term VALUES (?, ?, ?, ?, 0, 0, 0)", row.Epoch, row.Shard, row.Term, row.Owner[:]); err != nil {
 			return err
 		}

@@ -93,7 +93,7 @@ func (d *DB) SetTopologyState(ctx context.Context, e segment.Epoch, from, to cat
 		if err := catalog.CheckTopologyStep(&out, from, to, chains); err != nil {
 			return err
 		}
-		if from == catalog.TopologyOpening && to == catalog.TopologyOpen {
+		if catalog.Opens(from, to) {
 			if err := t.inheritConsumers(&out, chains); err != nil {
 				return err
 			}
@@ -105,26 +105,21 @@ func (d *DB) SetTopologyState(ctx context.Context, e segment.Epoch, from, to cat
 }
 
 // inheritConsumers gives the chains of an epoch that opens the consumers of the epoch
-// before, whose chains are all closed: nobody moves them, and nobody owns the new ones yet.
+// before.
 func (t *tx) inheritConsumers(next *catalog.Topology, chains []catalog.ChainRow) error {
 	before, err := t.topologies("WHERE epoch < ?", next.Epoch)
-	if err != nil || len(before) == 0 {
+	if err != nil {
 		return err
 	}
-	of, cut := catalog.InheritedConsumers(&before[len(before)-1], next, chains)
-	for i := range chains {
-		c := &chains[i]
-		if c.Epoch != next.Epoch || len(of[c.Shard]) == 0 {
-			continue
-		}
-		c.Consumers = of[c.Shard]
-		if err := t.putChain(c); err != nil {
+	slices.Reverse(before)
+	begin, said := catalog.InheritConsumers(column.One(before), next, chains)
+	for i := range begin {
+		if err := t.putChain(&begin[i]); err != nil {
 			return err
 		}
 	}
-	for _, s := range cut {
-		chain := segment.Chain{Epoch: next.Epoch, Shard: s}
-		if err := t.audit("consumers", chain.String(), fmt.Sprintf("more than %d consumers of epoch %d: the others hold nothing back here", segment.MaxConsumers, before[len(before)-1].Epoch)); err != nil {
+	for _, a := range said {
+		if err := t.audit(a.Kind, a.Subject, a.Detail); err != nil {
 			return err
 		}
 	}

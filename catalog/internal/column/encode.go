@@ -28,6 +28,14 @@ func FromJSON(what, s string, v any) error {
 	return nil
 }
 
+// One is the row of a query for one, nil if there is none.
+func One[T any](rows []T) *T {
+	if len(rows) == 0 {
+		return nil
+	}
+	return &rows[0]
+}
+
 // Nanos is a time as a column has it; 0 is no time.
 func Nanos(t time.Time) int64 {
 	if t.IsZero() {
