@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/strandline/strandline/internal/filewatch"
 )
 
 const (
@@ -54,7 +55,7 @@ func NewEntry(name, scopeList, token string) (Entry, error) {
 
 // readFile reads a token file. It has to be a file that not everybody may write.
 func readFile(path string) (text []byte, err error) {
-	f, err := os.Open(path)
+	f, err := filewatch.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/strandline/strandline/internal/filewatch"
 )
 
 // Source gives the token that this process presents to others: from a file, read again
@@ -59,7 +61,7 @@ func (s *Source) Token(context.Context) (string, error) {
 }
 
 func readToken(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := filewatch.Open(path)
 	if err != nil {
 		return "", err
 	}

@@ -67,9 +67,10 @@ func (w *Watcher) run() {
 		case <-tick.C:
 		case <-w.notify.Errors: //nolint:errcheck // events were lost: look
 		case <-w.notify.Events:
-			if !w.settle() {
-				return
-			}
+		}
+		// After a tick, too: a file may just be being written.
+		if !w.settle() {
+			return
 		}
 		w.look()
 	}

@@ -9,8 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
+
+	"github.com/strandline/strandline/internal/filewatch"
 )
 
 // maxFile holds any chain and any bundle of authorities.
@@ -33,7 +34,7 @@ func readAll(names ...string) (texts [3][]byte, s sums, err error) {
 }
 
 func readFile(name string) (text []byte, err error) {
-	f, err := os.Open(name)
+	f, err := filewatch.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,23 @@ func pair(certName, keyName string, cert, key []byte) (*tls.Certificate, error) 
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s with key %s: %w", certName, keyName, err)
 	}
+	// It leaves out what it cannot read: a chain whose end is not written yet would be served
+	// without its intermediates, and believed by nobody.
+	if whole, n := blocks(cert), bytes.Count(cert, []byte(pemBegin)); whole != n {
+		return nil, fmt.Errorf("certificate %s: %d of its %d parts are whole: it is cut or garbled", certName, whole, n)
+	}
 	return &p, nil
+}
+
+// pemBegin begins each block.
+const pemBegin = "-----BEGIN "
+
+// blocks counts the whole ones.
+func blocks(text []byte) (n int) {
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		n++
+	}
+	return n
 }
 
 // authorities are the certificates of a bundle. Anything else in it is a fault:
@@ -76,7 +93,7 @@ func authorities(name string, text []byte) (*x509.CertPool, error) {
 		}
 		pool.AddCert(cert)
 	}
-	if bytes.Contains(rest, []byte("-----BEGIN")) {
+	if bytes.Contains(rest, []byte(pemBegin)) {
 		return nil, fmt.Errorf("%s: certificate %d is cut or garbled", name, n+1)
 	}
 	if n == 0 {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -269,6 +270,17 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	chain, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyText, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pair("both", "both", slices.Concat(chain, whole), keyText); err != nil {
+		t.Errorf("a chain of two: %v", err)
+	}
 	for name, c := range map[string]struct {
 		cfg  Config
 		want string
@@ -276,6 +288,8 @@ func TestFaults(t *testing.T) {
 		"no such file":     {Config{Cert: dir + "/none", Key: key}, "no such file"},
 		"another's key":    {Config{Cert: cert, Key: otherKey}, "does not match"},
 		"no key":           {Config{Cert: cert, Key: cert}, "key"},
+		"a cut chain":      {Config{Cert: put("chain", string(chain)+string(whole[:len(whole)/2])), Key: key}, "1 of its 2"},
+		"a garbled chain":  {Config{Cert: put("garbled", string(whole[:len(whole)/2])+string(chain)), Key: key}, "garbled"},
 		"no authority":     {Config{Cert: cert, Key: key, ClientCA: put("empty", "")}, "no certificate"},
 		"a key in it":      {Config{Cert: cert, Key: key, ClientCA: key}, "certificates only"},
 		"a cut authority":  {Config{Cert: cert, Key: key, ClientCA: put("cut", string(whole)+string(whole[:len(whole)/2]))}, "certificate 2"},
