@@ -92,6 +92,7 @@ func (a *app) cache(ctx context.Context, f *cacheFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	f.config.Logger, f.config.Keys = log, immutable
 	t := &tier{classes: objstore.Classes{}}
 	defer func() { err = closing(err, t) }()
 	buckets, err := openBuckets(ctx, t, specs)
@@ -106,34 +107,48 @@ func (a *app) cache(ctx context.Context, f *cacheFlags) (err error) {
 		return err
 	}
 	t.closers = append(t.closers, open.Close)
-	if open.tokens != nil {
-		f.config.Guard = open.tokens.Guard
-	}
-	f.config.Logger, f.config.Keys = log, immutable
-	c, err := instance.Open(f.config, buckets)
-	if errors.Is(err, instance.ErrLocked) {
-		err = &exitError{code: exitFenced, err: err}
-	}
+	c, err := f.openInstance(open, buckets)
 	if err != nil {
 		return err
 	}
 	t.closers = append(t.closers, c.Close)
-	listener, err := net.Listen("tcp", f.listen)
+	listener, err := a.listenForRanges(f, open)
 	if err != nil {
-		return fmt.Errorf("serve HTTP: %w; give another --listen", err)
+		return err
 	}
-	f.access.say(log, listener.Addr().String())
-	scheme := "http"
-	if cfg := open.httpTLS(); cfg != nil {
-		listener, scheme = tls.NewListener(listener, cfg), "https"
-	}
-	a.sayListening(scheme, listener.Addr())
 	src := t.watched()
 	src.Cache, src.Ready = c.Stats, func() error { return nil }
 	t.watch.Watch(src)
 	err = serveCache(ctx, withMetrics(c.Handler(), t.watch.Metrics(), f.config.Guard), listener, log)
 	log.Info("stopped", "stats", c.Stats())
 	return err
+}
+
+// openInstance opens the directory, which one process at a time may have.
+func (f *cacheFlags) openInstance(open *openAccess, buckets map[string]*objstore.Store) (*instance.Cache, error) {
+	if open.tokens != nil {
+		f.config.Guard = open.tokens.Guard
+	}
+	c, err := instance.Open(f.config, buckets)
+	if errors.Is(err, instance.ErrLocked) {
+		return nil, &exitError{code: exitFenced, err: err}
+	}
+	return c, err
+}
+
+// listenForRanges listens once the directory is open, and says where.
+func (a *app) listenForRanges(f *cacheFlags, open *openAccess) (net.Listener, error) {
+	listener, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return nil, fmt.Errorf("serve HTTP: %w; give another --listen", err)
+	}
+	f.access.say(f.config.Logger, listener.Addr().String())
+	scheme := "http"
+	if cfg := open.httpTLS(); cfg != nil {
+		listener, scheme = tls.NewListener(listener, cfg), "https"
+	}
+	a.sayListening(scheme, listener.Addr())
+	return listener, nil
 }
 
 // openBuckets opens the stores and names each as its clients do, by its stamp.

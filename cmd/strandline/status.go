@@ -155,53 +155,74 @@ func (a *app) printStatus(st *statusOut) error {
 		return err
 	}
 	fmt.Fprintln(a.out)
-	rows := [][]string{{"CHAIN", "TERM", "LEASE", "NEXT SEQ", "WATERMARK", "TRIMMED", "CONDEMNED", "REWRITTEN", "ABSORBED", "TRANSIT"}}
-	for _, c := range st.Chains {
-		lease := "ended"
-		if c.Closed {
-			lease = "closed"
-		} else if c.Term == 0 {
-			lease = "none yet"
-		} else if left := c.LeaseEnd.Sub(st.Time); left > 0 {
-			lease = left.Round(time.Second).String()
-		}
-		rows = append(rows, []string{
-			segment.Chain{Epoch: c.Epoch, Shard: c.Shard}.String(), num(c.Term), lease, num(c.NextSeq),
-			num(c.Watermark), num(c.Trimmed), num(c.Condemned), num(c.Rewritten), num(c.AbsorbedEnd), bytesText(c.Transit),
-		})
-	}
-	if err := table(a.out, rows); err != nil {
+	if err := table(a.out, chainLines(st)); err != nil {
 		return err
 	}
 	if err := a.printWriters(st); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.out)
-	rows = [][]string{{"OBJECTS", "COUNT", "BYTES"}}
+	for _, lines := range [][][]string{objectLines(st), dutyLines(st)} {
+		fmt.Fprintln(a.out)
+		if err := table(a.out, lines); err != nil {
+			return err
+		}
+	}
+	a.printAlarms(st.Alarms)
+	return nil
+}
+
+// chainLines are the table of chains.
+func chainLines(st *statusOut) [][]string {
+	lines := [][]string{{"CHAIN", "TERM", "LEASE", "NEXT SEQ", "WATERMARK", "TRIMMED", "CONDEMNED", "REWRITTEN", "ABSORBED", "TRANSIT"}}
+	for i := range st.Chains {
+		c := &st.Chains[i]
+		lines = append(lines, []string{
+			segment.Chain{Epoch: c.Epoch, Shard: c.Shard}.String(), num(c.Term), leaseText(c, st.Time), num(c.NextSeq),
+			num(c.Watermark), num(c.Trimmed), num(c.Condemned), num(c.Rewritten), num(c.AbsorbedEnd), bytesText(c.Transit),
+		})
+	}
+	return lines
+}
+
+// leaseText says how long a chain's owner has it yet.
+func leaseText(c *chainOut, now time.Time) string {
+	left := c.LeaseEnd.Sub(now)
+	switch {
+	case c.Closed:
+		return "closed"
+	case c.Term == 0:
+		return "none yet"
+	case left > 0:
+		return left.Round(time.Second).String()
+	default:
+		return "ended"
+	}
+}
+
+// objectLines are the table of what is in the buckets.
+func objectLines(st *statusOut) [][]string {
+	lines := [][]string{{"OBJECTS", "COUNT", "BYTES"}}
 	for _, kind := range sorted(st.Objects) {
-		rows = append(rows, []string{kind, countText(st.Objects[kind].Objects), bytesText(st.Objects[kind].Bytes)})
+		lines = append(lines, []string{kind, countText(st.Objects[kind].Objects), bytesText(st.Objects[kind].Bytes)})
 	}
-	if err := table(a.out, rows); err != nil {
-		return err
-	}
-	fmt.Fprintln(a.out)
-	rows = [][]string{{"DUTY", "STANDING", "DUE", "OLDEST DUE", "ATTEMPTS", "LAST ERROR"}}
+	return lines
+}
+
+// dutyLines are the table of what is owed: markers by duty, and announced objects by state.
+func dutyLines(st *statusOut) [][]string {
+	lines := [][]string{{"DUTY", "STANDING", "DUE", "OLDEST DUE", "ATTEMPTS", "LAST ERROR"}}
 	for _, duty := range sorted(st.Markers) {
 		m := st.Markers[duty]
 		oldest := "-"
 		if m.Oldest != nil {
 			oldest = dueText(m.Oldest.Sub(st.Time))
 		}
-		rows = append(rows, []string{duty, countText(m.Standing), countText(m.Due), oldest, countText(m.Attempts), m.LastError})
+		lines = append(lines, []string{duty, countText(m.Standing), countText(m.Due), oldest, countText(m.Attempts), m.LastError})
 	}
 	for _, state := range sorted(st.Intents) {
-		rows = append(rows, []string{"intent " + state, countText(st.Intents[state]), "", "", "", ""})
+		lines = append(lines, []string{"intent " + state, countText(st.Intents[state]), "", "", "", ""})
 	}
-	if err := table(a.out, rows); err != nil {
-		return err
-	}
-	a.printAlarms(st.Alarms)
-	return nil
+	return lines
 }
 
 // dueText says when something is due, d from now.
