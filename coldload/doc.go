@@ -5,6 +5,7 @@
 //	chunks.go  refs -> chunks to fetch; a ref of many chunks asks its object's footer
 //	fetch.go   neighbouring chunks in one ranged GET, a bounded window in parallel
 //	decode.go  verify, decompress, drop what lies outside the span
+//	buffers.go the memory that ranges and chunks lie in, used again
 //	read.go    the loop: plan, read, plan again when an object went or the plan aged
 //	behind.go  where to go on behind rows that an operator accepted as lost
 //	token.go   going on after a position with its term: forked histories

@@ -19,10 +19,14 @@ type group struct {
 	length int64
 }
 
+// cost is the memory that the group takes until it is delivered. What is stored as it is
+// needs no room besides.
 func (g *group) cost() int64 {
-	n := g.length
+	n := bufferBytes(g.length)
 	for i := range g.pieces {
-		n += g.pieces[i].chunk.Raw
+		if c := &g.pieces[i].chunk; c.Codec != segment.CodecNone {
+			n += bufferBytes(c.Raw)
+		}
 	}
 	return n
 }
@@ -46,13 +50,19 @@ func coalesce(pieces []piece, gapBytes, fetchBytes int64) []group {
 	return out
 }
 
-// fetched is a group on its way; raw is set when done is closed.
+// fetched is a group on its way; loaded is set when done is closed.
 type fetched struct {
 	group group
-	raw   [][]byte
-	err   error
-	done  chan struct{}
-	cost  int64
+	loaded
+	err  error
+	done chan struct{}
+	cost int64
+}
+
+// loaded are a group's chunks, decoded. lent is the memory that they lie in.
+type loaded struct {
+	raw  [][]byte
+	lent [][]byte
 }
 
 // pipeline fetches and decodes groups ahead of the reader, in order of delivery.
@@ -61,18 +71,20 @@ type pipeline struct {
 	expires time.Time
 	room    int64 // its share of the reader's memory
 	memory  *semaphore.Weighted
+	buffers *buffers
 	queue   chan *fetched
 	workers *errgroup.Group
 	cancel  context.CancelCauseFunc
 }
 
-// start launches the feeder; close ends everything it started and waits for it.
-func (r *Reader) start(ctx context.Context, pieces []piece, expires time.Time) *pipeline {
+// start launches the feeder; close ends everything it started and waits for it. The
+// buffers are those of the read, from one pipeline of it to the next.
+func (r *Reader) start(ctx context.Context, lender *buffers, pieces []piece, expires time.Time) *pipeline {
 	ctx, cancel := context.WithCancelCause(ctx)
 	room := r.share()
 	p := &pipeline{
 		reader: r, expires: expires, cancel: cancel,
-		room: room, memory: semaphore.NewWeighted(room),
+		room: room, memory: semaphore.NewWeighted(room), buffers: lender,
 		queue: make(chan *fetched, r.cfg.Window),
 	}
 	p.workers, ctx = errgroup.WithContext(ctx)
@@ -114,27 +126,34 @@ func (p *pipeline) feed(ctx context.Context, groups []group) error {
 				f.err = errPlanAged
 				return nil
 			}
-			f.raw, f.err = p.reader.fetch(ctx, &f.group)
+			f.loaded, f.err = p.fetch(ctx, &f.group)
 			return nil
 		})
 	}
 	return nil
 }
 
+// delivered gives a group's memory back: nobody holds a part of its rows any more.
+func (p *pipeline) delivered(f *fetched) {
+	p.buffers.back(f.lent...)
+	f.loaded = loaded{}
+	p.memory.Release(f.cost)
+}
+
 // fetch reads one range and decodes its chunks.
-func (r *Reader) fetch(ctx context.Context, g *group) (raw [][]byte, err error) {
+func (p *pipeline) fetch(ctx context.Context, g *group) (l loaded, err error) {
 	ref := g.pieces[0].ref
+	body := p.buffers.lend(g.length, p.room)
 	err = twice(func() error {
-		return r.eachBucket(ctx, ref, func(s *objstore.Store) error {
-			body, _, err := s.ReadRange(ctx, ref.Key, g.offset, g.length)
-			if err != nil {
+		return p.reader.eachBucket(ctx, ref, func(s *objstore.Store) error {
+			if _, err := s.ReadInto(ctx, ref.Key, g.offset, body); err != nil {
 				return err
 			}
-			raw, err = decodeGroup(g, body)
+			l, err = p.decode(g, body)
 			return err
 		})
 	})
-	return raw, err
+	return l, err
 }
 
 // twice: bytes that do not fit their checksums are read once more, from every
@@ -148,16 +167,33 @@ func twice(read func() error) error {
 	return err
 }
 
-func decodeGroup(g *group, body []byte) ([][]byte, error) {
-	raw := make([][]byte, len(g.pieces))
+// decode decodes the chunks that body has. Chunks that are stored as they are stay in
+// it; if there is none, it is given back at once.
+func (p *pipeline) decode(g *group, body []byte) (loaded, error) {
+	l := loaded{raw: make([][]byte, len(g.pieces))}
+	kept := false
 	for i := range g.pieces {
 		c := &g.pieces[i].chunk
-		at := c.Offset - g.offset
-		b, err := segment.DecodeChunk(c, body[at:at+c.Stored])
-		if err != nil {
-			return nil, fmt.Errorf("chunk at byte %d: %w", c.Offset, err)
+		var room []byte
+		switch {
+		case c.Codec == segment.CodecNone:
+			kept = true
+		case c.Raw >= 0 && c.Raw <= segment.ChunkRawMax: // else it is refused
+			room = p.buffers.lend(c.Raw, p.room)
+			l.lent = append(l.lent, room)
 		}
-		raw[i] = b
+		at := c.Offset - g.offset
+		b, err := segment.DecodeChunkInto(room, c, body[at:at+c.Stored])
+		if err != nil {
+			p.buffers.back(l.lent...)
+			return loaded{}, fmt.Errorf("chunk at byte %d: %w", c.Offset, err)
+		}
+		l.raw[i] = b
 	}
-	return raw, nil
+	if kept {
+		l.lent = append(l.lent, body)
+	} else {
+		p.buffers.back(body)
+	}
+	return l, nil
 }

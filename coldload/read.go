@@ -52,8 +52,9 @@ func New(cat Catalog, classes objstore.Classes, cfg Config) (*Reader, error) {
 	return &Reader{catalog: cat, classes: classes, cfg: cfg, footers: newFooterCache(cfg.Footers)}, nil
 }
 
-// Row is a row with the epoch of its position. Its bytes stay valid; they are
-// shared with the other rows of the chunk and must not be changed.
+// Row is a row with the epoch of its position. Its bytes are those of the chunk it came in,
+// which are used again: they are valid until the loop's next step, and must not be
+// changed. Who keeps a row clones its Payload and Txn.
 type Row struct {
 	Epoch segment.Epoch
 	segment.Row
@@ -88,8 +89,9 @@ type reading struct {
 	yield  func(Row, error) bool
 	over   bool // the caller's loop ended, or to was reached
 
-	plan  planned // the rows of its refs are being delivered
-	stuck replans
+	plan    planned // the rows of its refs are being delivered
+	stuck   replans
+	buffers buffers
 }
 
 // run plans and reads page by page. An object that is gone means that the plan is
@@ -156,7 +158,7 @@ func (rd *reading) page(ctx context.Context, p planned) (done bool, err error) {
 	if err != nil && len(pieces) == 0 {
 		return false, err
 	}
-	pl := rd.reader.start(ctx, pieces, p.expires)
+	pl := rd.reader.start(ctx, &rd.buffers, pieces, p.expires)
 	defer pl.close()
 	var sp span
 	for f := range pl.queue {
@@ -174,7 +176,7 @@ func (rd *reading) page(ctx context.Context, p planned) (done bool, err error) {
 		if err := rd.deliver(&sp, f); err != nil || rd.over {
 			return false, err
 		}
-		pl.memory.Release(f.cost)
+		pl.delivered(f)
 	}
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)

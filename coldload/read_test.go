@@ -41,7 +41,7 @@ func collect(ctx context.Context, r *coldload.Reader, stream string, from, to se
 		if err != nil {
 			return rows, err
 		}
-		rows = append(rows, row)
+		rows = append(rows, coldload.Row{Epoch: row.Epoch, Row: row.Clone()})
 	}
 	return rows, nil
 }

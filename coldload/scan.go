@@ -54,6 +54,8 @@ type scan struct {
 	slot   segment.ID // nothing before it holds next
 	linked bool       // every stream's refs were seen to link from next to the tip
 	stuck  replans
+
+	buffers buffers
 }
 
 // stretch is what serves the seqs from scan.next to end, as the catalog had it

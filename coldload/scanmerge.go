@@ -1,7 +1,6 @@
 package coldload
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -129,7 +128,7 @@ func (w *window) object(ctx context.Context, refs []*catalog.Ref) error {
 	if err != nil {
 		return err
 	}
-	pl := w.reader.start(ctx, pieces, w.st.expires)
+	pl := w.reader.start(ctx, &w.buffers, pieces, w.st.expires)
 	defer pl.close()
 	for f := range pl.queue {
 		select {
@@ -145,7 +144,7 @@ func (w *window) object(ctx context.Context, refs []*catalog.Ref) error {
 				return err
 			}
 		}
-		pl.memory.Release(f.cost)
+		pl.delivered(f)
 	}
 	return context.Cause(ctx)
 }
@@ -241,8 +240,7 @@ func (w *window) chunk(p *piece, raw []byte) error {
 func (w *window) add(stream string, row *segment.Row, show bool) {
 	r := ShardRow{Epoch: w.chain.Epoch, Row: segment.Row{Seq: row.Seq}}
 	if show {
-		r.Stream, r.Row = stream, *row
-		r.Payload, r.Txn = bytes.Clone(row.Payload), bytes.Clone(row.Txn) // the chunk goes
+		r.Stream, r.Row = stream, row.Clone() // the chunk goes
 	}
 	w.rows = append(w.rows, r)
 	w.bytes += cost(&r)

@@ -33,7 +33,7 @@ func resume(ctx context.Context, r *coldload.Reader, tok segment.Token) (rows []
 		if err != nil {
 			return rows, err
 		}
-		rows = append(rows, row)
+		rows = append(rows, coldload.Row{Epoch: row.Epoch, Row: row.Clone()})
 	}
 	return rows, nil
 }

@@ -467,7 +467,7 @@ func (d *duel) coldRead(m *model, stream string, from, to segment.Seq) (out []Sh
 		case err != nil:
 			d.failf("from the bucket: %v", err)
 		}
-		out = append(out, ShardRow{stream, row.Row})
+		out = append(out, ShardRow{stream, row.Clone()})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 
@@ -62,6 +63,12 @@ type Row struct {
 	Time    int64
 	Txn     []byte
 	Payload []byte
+}
+
+// Clone is the row with bytes of its own.
+func (r Row) Clone() Row {
+	r.Txn, r.Payload = bytes.Clone(r.Txn), bytes.Clone(r.Payload)
+	return r
 }
 
 // Consumer is a durable consumer with its cursor: the last seq it acknowledged.

@@ -70,7 +70,7 @@ func (w *world) read(stream string) (out []segment.Row) {
 		if err != nil {
 			w.T.Fatalf("read %q: %v", stream, err)
 		}
-		out = append(out, row.Row)
+		out = append(out, row.Clone())
 	}
 	return out
 }

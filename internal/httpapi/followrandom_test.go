@@ -227,7 +227,7 @@ func allRows(t *testing.T, s *site, stream string) (out []coldload.Row) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, row)
+		out = append(out, coldload.Row{Epoch: row.Epoch, Row: row.Clone()})
 	}
 	return out
 }

@@ -132,7 +132,7 @@ func readStream(t *testing.T, x *tiertest.Tier, stream string) (rows []coldload.
 		if err != nil {
 			return rows, err
 		}
-		rows = append(rows, row)
+		rows = append(rows, coldload.Row{Epoch: row.Epoch, Row: row.Clone()})
 	}
 	return rows, nil
 }
