@@ -36,17 +36,13 @@ type source struct {
 
 // newSource finds the way that is set up here and fetches credentials once.
 func newSource(ctx context.Context, cfg Config) (*source, error) {
-	roots, err := s3wire.Roots(cfg.CAFile)
-	if err != nil {
-		return nil, openError(objstore.ErrInvalid, err)
-	}
-	s := &source{client: sourceClient(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})}
+	s := &source{client: sourceClient(cfg.CAFile)}
 	if cfg.AccessKey != "" {
 		s.credentials = credentials.NewStaticV4(cfg.AccessKey, cfg.SecretKey, cfg.SessionToken)
 		return s, nil
 	}
 	s.credentials = credentials.New(&chain{store: cfg, client: s.client})
-	_, err = s.credentials.GetWithContext(&credentials.CredContext{Context: ctx, Client: s.client})
+	_, err := s.credentials.GetWithContext(&credentials.CredContext{Context: ctx, Client: s.client})
 	var failed *s3wire.SourceError
 	switch {
 	case errors.As(err, &failed):
@@ -227,11 +223,27 @@ var metadataNet = netip.MustParsePrefix("fd00:ec2::/32")
 
 // sourceClient fetches credentials. Redirects are not followed: they would carry a token
 // to another host. Nor is a proxy asked for this host's own services.
-func sourceClient(trust *tls.Config) *http.Client {
+func sourceClient(caFile string) *http.Client {
 	return &http.Client{
-		Transport:     noting{&http.Transport{Proxy: viaProxy, TLSClientConfig: trust, DisableKeepAlives: true}},
+		Transport:     noting{dialing{caFile}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+// dialing sends each request over a connection of its own. The certificates that caFile
+// adds are read then: most credentials are found without a request.
+type dialing struct{ caFile string }
+
+func (d dialing) RoundTrip(req *http.Request) (*http.Response, error) {
+	roots, err := s3wire.Roots(d.caFile)
+	if err != nil {
+		return nil, err
+	}
+	t := &http.Transport{
+		Proxy: viaProxy, DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+	}
+	return t.RoundTrip(req)
 }
 
 // noting writes the status of an answer down where ask looks.

@@ -64,7 +64,7 @@ func dial(ctx context.Context, cfg Config) (*Driver, error) {
 		return nil, err
 	}
 	transport, err := s3wire.NewTransport(s3wire.Options{
-		Concurrency: cfg.Limits.Concurrency, CAFile: cfg.CAFile, Renew: source.renew,
+		Concurrency: cfg.Limits.Concurrency, CAFile: cfg.CAFile, Plain: !cfg.TLS, Renew: source.renew,
 	})
 	if err != nil {
 		return nil, invalid(err)
