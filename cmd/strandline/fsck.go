@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ func (a *app) fsckCommand() *cobra.Command {
 			"  unsettled with --settled: something still waits (1)\n" +
 			"Spans that an operator accepted as lost are told and change nothing. What could not be read is an error, never a verdict (5).",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case cfg.Sample < 0:
 				return usage("--sample %d: give 1 for all, or N for one object in N", cfg.Sample)
@@ -36,22 +37,7 @@ func (a *app) fsckCommand() *cobra.Command {
 			case noFooters:
 				cfg.Sample = -1
 			}
-			t, err := b.open(cmd.Context(), modeRead)
-			if err != nil {
-				return err
-			}
-			defer func() { err = closing(err, t) }()
-			bar := a.progress(-1, "objects")
-			cfg.Progress = func(_, bytes int64) { _ = bar.Set64(bytes) } // a bar that cannot be drawn is no reason to stop
-			report, err := check.Fsck(cmd.Context(), t.catalog, t.classes, cfg)
-			_ = bar.Finish() // likewise
-			if err != nil {
-				return fmt.Errorf("fsck could not finish, no verdict: %w", err)
-			}
-			if err := a.printReport(report); err != nil {
-				return err
-			}
-			return verdictExit(report.Verdict)
+			return a.fsck(cmd.Context(), &b, cfg)
 		},
 	}
 	b.register(cmd.Flags())
@@ -61,6 +47,25 @@ func (a *app) fsckCommand() *cobra.Command {
 	f.IntVar(&cfg.Sample, "sample", 1, "look into one object in N, by a hash of the key; that all named ones are there is checked all the same")
 	f.BoolVar(&noFooters, "no-footers", false, "look into no object: listing against catalog only")
 	return cmd
+}
+
+func (a *app) fsck(ctx context.Context, b *backendFlags, cfg check.Config) (err error) {
+	t, err := b.open(ctx, modeRead)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, t) }()
+	bar := a.progress(-1, "objects")
+	cfg.Progress = func(_, bytes int64) { _ = bar.Set64(bytes) } // a bar that cannot be drawn is no reason to stop
+	report, err := check.Fsck(ctx, t.catalog, t.classes, cfg)
+	_ = bar.Finish() // likewise
+	if err != nil {
+		return fmt.Errorf("fsck could not finish, no verdict: %w", err)
+	}
+	if err := a.printReport(report); err != nil {
+		return err
+	}
+	return verdictExit(report.Verdict)
 }
 
 func verdictExit(v check.Verdict) error {

@@ -129,39 +129,44 @@ func (a *app) trimCommand() *cobra.Command {
 		Long: "Readers skip what is below POS at once; the auditor deletes its bytes after the graces.\n" +
 			"The position right behind the last absorbed row gives up all of them; one beyond it is refused.",
 		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if at.server != "" {
 				return a.trimAt(cmd.Context(), &at, args[0], args[1])
 			}
-			t, err := b.open(cmd.Context(), modeWrite)
-			if err != nil {
-				return err
-			}
-			defer func() { err = closing(err, t) }()
-			tops, err := t.catalog.Topologies(cmd.Context())
-			if err != nil {
-				return err
-			}
-			pos, err := positionIn(tops, "POS", args[1])
-			if err != nil {
-				return err
-			}
-			if err := checkPlace(cmd.Context(), t, args[0], pos); err != nil {
-				return err
-			}
-			s, err := t.catalog.TrimStream(cmd.Context(), args[0], pos.pos)
-			if errors.Is(err, catalog.ErrNotFound) {
-				return noSuchStream(args[0])
-			}
-			if err != nil {
-				return fmt.Errorf("trim %s: %w", args[0], err)
-			}
-			return a.printStream(&s, "trimmed")
+			return a.trim(cmd.Context(), &b, args[0], args[1])
 		},
 	}
 	b.register(cmd.Flags())
 	at.register(cmd.Flags(), "", askServer)
 	return cmd
+}
+
+// trim goes to the catalog itself.
+func (a *app) trim(ctx context.Context, b *backendFlags, stream, below string) (err error) {
+	t, err := b.open(ctx, modeWrite)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, t) }()
+	tops, err := t.catalog.Topologies(ctx)
+	if err != nil {
+		return err
+	}
+	pos, err := positionIn(tops, "POS", below)
+	if err != nil {
+		return err
+	}
+	if err := checkPlace(ctx, t, stream, pos); err != nil {
+		return err
+	}
+	s, err := t.catalog.TrimStream(ctx, stream, pos.pos)
+	if errors.Is(err, catalog.ErrNotFound) {
+		return noSuchStream(stream)
+	}
+	if err != nil {
+		return fmt.Errorf("trim %s: %w", stream, err)
+	}
+	return a.printStream(&s, "trimmed")
 }
 
 // trimAt asks a server.
