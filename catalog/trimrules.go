@@ -26,6 +26,41 @@ type RewrittenInput struct {
 	HoldFloor segment.ID
 }
 
+// ConsumerHold finds, over a chain's slots from the newest down, the one of the slowest
+// consumer's next row, and how far back its hold may reach.
+type ConsumerHold struct {
+	cursor segment.Seq
+	max    int64
+	bytes  int64
+}
+
+// Holds begins to look for what the chain's consumers hold back, nil if that is nothing;
+// max of 0 or less sets no bound.
+func (in *RewrittenInput) Holds(max int64) *ConsumerHold {
+	slowest := SlowestCursor(in.Row.Consumers)
+	if !slowest.OK || slowest.Seq+1 >= in.Row.NextSeq {
+		return nil
+	}
+	if max > 0 {
+		in.HoldFloor = in.Row.AbsorbedEnd
+	}
+	return &ConsumerHold{cursor: slowest.Seq, max: max}
+}
+
+// Take takes the next slot; over says that it and those before it are acknowledged.
+func (h *ConsumerHold) Take(in *RewrittenInput, s *SlotRow) (over bool) {
+	if !s.Void && s.Next <= h.cursor+1 {
+		return true
+	}
+	if h.bytes += s.Bytes; h.bytes <= h.max && in.HoldFloor != 0 {
+		in.HoldFloor = s.ID
+	}
+	if !s.Void {
+		in.Slowest = s.ID
+	}
+	return false
+}
+
 // NextRewritten is the cursor after the step: never below condemned, never back.
 func NextRewritten(in RewrittenInput) segment.ID {
 	row := &in.Row
@@ -52,36 +87,65 @@ func SlotsDue(row *ChainRow, grace time.Duration, now time.Time) bool {
 	return row.Condemned > row.Trimmed && !now.Before(row.CondemnedAt.Add(grace))
 }
 
-// CheckCondemnSlots holds step 3 of the trim-check against the row.
-func CheckCondemnSlots(row *ChainRow, expect, to segment.ID) error {
-	const verb = "CondemnSlots"
-	switch {
-	case row.Condemned != expect:
-		return Conflict(verb, "condemned", expect, row.Condemned)
-	case row.Trimmed != row.Condemned:
-		return Conflict(verb, "trimmed = condemned", row.Condemned, row.Trimmed)
-	case to <= expect:
-		return Invalid(verb, "to %d does not go past %d", to, expect)
-	case to > row.Rewritten:
-		return Conflict(verb, "rewritten", fmt.Sprintf("at least %d", to), row.Rewritten)
+// Trimming is a step of a chain's trim-check that moves a cursor.
+type Trimming struct {
+	From, To segment.ID
+	Grace    time.Duration
+	Named    []Ref // refs that name a slot in [From, To)
+}
+
+// ValidateCondemnSlots checks that the marker is the chain's trim-check.
+func ValidateCondemnSlots(m MarkerRef, c segment.Chain) error {
+	if m.Duty != DutyTrimCheck || m.ID != ChainID(c) {
+		return Invalid("CondemnSlots", "marker %s %s is not the trim-check of chain %s", m.Duty, m.ID, c)
 	}
 	return nil
 }
 
-// CheckAdvanceTrim holds the end of step 2 against the row.
-func CheckAdvanceTrim(row *ChainRow, from, to segment.ID, grace time.Duration, now time.Time) error {
+// CondemnRow is the chain's row after step 3 of the trim-check.
+func CondemnRow(row ChainRow, s Trimming, now time.Time) (ChainRow, error) {
+	const verb = "CondemnSlots"
+	switch {
+	case row.Condemned != s.From:
+		return row, Conflict(verb, "condemned", s.From, row.Condemned)
+	case row.Trimmed != row.Condemned:
+		return row, Conflict(verb, "trimmed = condemned", row.Condemned, row.Trimmed)
+	case s.To <= s.From:
+		return row, Invalid(verb, "to %d does not go past %d", s.To, s.From)
+	case s.To > row.Rewritten:
+		return row, Conflict(verb, "rewritten", fmt.Sprintf("at least %d", s.To), row.Rewritten)
+	}
+	row.Condemned, row.CondemnedAt = s.To, now
+	return row, nil
+}
+
+// TrimRow is the chain's row after step 2 of the trim-check: the slots are deleted from
+// every bucket.
+func TrimRow(row ChainRow, s Trimming, now time.Time) (ChainRow, error) {
 	const verb = "AdvanceTrim"
 	switch {
-	case row.Trimmed != from:
-		return Conflict(verb, "trimmed", from, row.Trimmed)
-	case to <= from:
-		return Invalid(verb, "to %d does not go past %d", to, from)
-	case to > row.Condemned:
-		return Conflict(verb, "condemned", fmt.Sprintf("at least %d", to), row.Condemned)
-	case !SlotsDue(row, grace, now):
-		return Conflict(verb, "grace", fmt.Sprintf("%v since condemned", grace), fmt.Sprintf("%v", now.Sub(row.CondemnedAt)))
+	case row.Trimmed != s.From:
+		return row, Conflict(verb, "trimmed", s.From, row.Trimmed)
+	case s.To <= s.From:
+		return row, Invalid(verb, "to %d does not go past %d", s.To, s.From)
+	case s.To > row.Condemned:
+		return row, Conflict(verb, "condemned", fmt.Sprintf("at least %d", s.To), row.Condemned)
+	case !SlotsDue(&row, s.Grace, now):
+		return row, Conflict(verb, "grace", fmt.Sprintf("%v since condemned", s.Grace), fmt.Sprintf("%v", now.Sub(row.CondemnedAt)))
+	case len(s.Named) > 0:
+		return row, Conflict(verb, "refs", fmt.Sprintf("none that names a slot of %s below %d", row.Chain, s.To), fmt.Sprintf("%s names %s", s.Named[0].FirstPos(), s.Named[0].Key))
 	}
-	return nil
+	row.Trimmed = s.To
+	return row, nil
+}
+
+// JournalRow is the chain's row after trim record n, which was its next.
+func JournalRow(row ChainRow, n uint64) (ChainRow, error) {
+	if row.TrimJournal != n {
+		return row, Conflict("AdvanceJournal", "trim journal of chain "+row.Chain.String(), n, row.TrimJournal)
+	}
+	row.TrimJournal++
+	return row, nil
 }
 
 // CheckTrimPos: a stream is trimmed through its tip at most.

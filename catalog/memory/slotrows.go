@@ -25,7 +25,7 @@ func (t *tx) forgetSlots(row *catalog.ChainRow) {
 // mergeSlots keeps few of the rows of slots that were trimmed from `from` on, where no
 // policy plans with them; it begins with the last that stands before.
 func (t *tx) mergeSlots(row *catalog.ChainRow, from segment.ID) error {
-	top, err := t.epoch(row.Epoch)
+	top, err := t.ofChains(row.Epoch)
 	if err != nil || !top.Retention.Keeps() {
 		return err
 	}

@@ -52,12 +52,18 @@ func (t *tx) epoch(e segment.Epoch) (*catalog.Topology, error) {
 	return r, nil
 }
 
-func (t *tx) settles(e segment.Epoch) (bool, error) {
+// ofChains reads the epoch of chains that stand.
+func (t *tx) ofChains(e segment.Epoch) (*catalog.Topology, error) {
 	r, ok := t.topology.get(e)
 	if !ok {
-		return false, catalog.NoTopology(e)
+		return nil, catalog.NoTopology(e)
 	}
-	return r.Settle, nil
+	return r, nil
+}
+
+func (t *tx) settles(e segment.Epoch) (bool, error) {
+	r, err := t.ofChains(e)
+	return err == nil && r.Settle, err
 }
 
 // SetTopologyState moves an epoch's life one step.

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -46,10 +45,7 @@ func (t *tx) rewrittenInput(row catalog.ChainRow, holdMax int64) (in catalog.Rew
 		}
 		break
 	}
-	slowest := catalog.SlowestCursor(row.Consumers)
-	if slowest.OK && slowest.Seq+1 < row.NextSeq {
-		t.consumerHold(&in, slowest.Seq, holdMax)
-	}
+	t.consumerHold(&in, holdMax)
 	return in, nil
 }
 
@@ -67,24 +63,15 @@ func (t *tx) firstNamed(row *catalog.ChainRow) segment.ID {
 	return 0
 }
 
-// consumerHold finds the slot of the slowest consumer's next row, and how far back
-// its hold may reach; holdMax of 0 or less sets no bound.
-func (t *tx) consumerHold(in *catalog.RewrittenInput, cursor segment.Seq, holdMax int64) {
-	row := &in.Row
-	in.HoldFloor = row.AbsorbedEnd
-	if holdMax <= 0 {
-		in.HoldFloor = 0
+// consumerHold finds what the slowest consumer holds back.
+func (t *tx) consumerHold(in *catalog.RewrittenInput, holdMax int64) {
+	hold := in.Holds(holdMax)
+	if hold == nil {
+		return
 	}
-	var bytes int64
-	for k, s := range t.slot.below(slotKey{row.Chain, row.AbsorbedEnd}) {
-		if k.Chain != row.Chain || k.id < row.Rewritten || !s.Void && s.Next <= cursor+1 {
-			return // this slot and those before it are acknowledged
-		}
-		if bytes += s.Bytes; bytes <= holdMax && in.HoldFloor != 0 {
-			in.HoldFloor = k.id
-		}
-		if !s.Void {
-			in.Slowest = k.id
+	for k, s := range t.slot.below(slotKey{in.Row.Chain, in.Row.AbsorbedEnd}) {
+		if k.Chain != in.Row.Chain || k.id < in.Row.Rewritten || hold.Take(in, &s.SlotRow) {
+			return
 		}
 	}
 }
@@ -159,13 +146,11 @@ func (c *Catalog) AdvanceTrim(ctx context.Context, ch segment.Chain, from, to se
 		if row, err = t.row(ch); err != nil {
 			return err
 		}
-		if err := catalog.CheckAdvanceTrim(t.condemnedAt(&row), from, to, t.grace(), t.now); err != nil {
+		next, err := catalog.TrimRow(*t.condemnedAt(&row), catalog.Trimming{From: from, To: to, Grace: t.grace(), Named: t.namedSlots(ch, from, to)}, t.now)
+		if err != nil {
 			return err
 		}
-		if named := t.namedSlots(ch, from, to); len(named) > 0 {
-			return catalog.Conflict("AdvanceTrim", "refs", fmt.Sprintf("none that names a slot of %s below %d", ch, to), fmt.Sprintf("%s names %s", named[0].FirstPos(), named[0].Key))
-		}
-		row.Trimmed = to
+		row.Trimmed = next.Trimmed
 		t.forgetSlots(&row)
 		if err := t.mergeSlots(&row, from); err != nil {
 			return err
@@ -182,14 +167,14 @@ func (t *tx) armTrim(c segment.Chain) {
 
 // CondemnSlots is the trim-check's third step, and the next arm with it.
 func (c *Catalog) CondemnSlots(ctx context.Context, m catalog.MarkerRef, ch segment.Chain, expect, to segment.ID) (row catalog.ChainRow, err error) {
-	if m.Duty != catalog.DutyTrimCheck || m.ID != catalog.ChainID(ch) {
-		return row, catalog.Invalid("CondemnSlots", "marker %s %s is not the trim-check of chain %s", m.Duty, m.ID, ch)
+	if err := catalog.ValidateCondemnSlots(m, ch); err != nil {
+		return row, err
 	}
 	err = c.write(ctx, "CondemnSlots", func(t *tx) (err error) {
 		if row, err = t.row(ch); err != nil {
 			return err
 		}
-		if err := catalog.CheckCondemnSlots(&row, expect, to); err != nil {
+		if row, err = catalog.CondemnRow(row, catalog.Trimming{From: expect, To: to}, t.now); err != nil {
 			return err
 		}
 		have, ok := t.at(m)
@@ -197,7 +182,6 @@ func (c *Catalog) CondemnSlots(ctx context.Context, m catalog.MarkerRef, ch segm
 			return t.movedOn("CondemnSlots", m)
 		}
 		t.putMarker(t.restart(have, t.grace()))
-		row.Condemned, row.CondemnedAt = to, t.now
 		return t.putChain(&row)
 	})
 	return row, err
@@ -210,10 +194,9 @@ func (c *Catalog) AdvanceJournal(ctx context.Context, ch segment.Chain, n uint64
 		if err != nil {
 			return err
 		}
-		if row.TrimJournal != n {
-			return catalog.Conflict("AdvanceJournal", "trim journal of chain "+ch.String(), n, row.TrimJournal)
+		if row, err = catalog.JournalRow(row, n); err != nil {
+			return err
 		}
-		row.TrimJournal++
 		return t.putChain(&row)
 	})
 }

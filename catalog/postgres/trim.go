@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -61,39 +60,23 @@ func (t *tx) rewrittenInput(row catalog.ChainRow, holdMax int64) (in catalog.Rew
 	if !in.Settle {
 		in.Named = named
 	}
-	slowest := catalog.SlowestCursor(row.Consumers)
-	if !slowest.OK || slowest.Seq+1 >= row.NextSeq {
-		return in, nil
-	}
-	return in, t.consumerHold(&in, slowest.Seq, holdMax)
+	return in, t.consumerHold(&in, holdMax)
 }
 
-// consumerHold finds the slot of the slowest consumer's next row, and how far back
-// its hold may reach; holdMax of 0 or less sets no bound.
-func (t *tx) consumerHold(in *catalog.RewrittenInput, cursor segment.Seq, holdMax int64) error {
-	row := &in.Row
-	in.HoldFloor = row.AbsorbedEnd
-	if holdMax <= 0 {
-		in.HoldFloor = 0
-	}
-	var bytes int64
-	// Slots behind the last that is acknowledged, newest first.
-	return t.query(`SELECT id, bytes, void FROM slot WHERE epoch = $1::int8 AND shard = $2::int8 AND id >= $3 AND id > COALESCE((
- SELECT id FROM slot WHERE epoch = $1::int8 AND shard = $2::int8 AND id >= $3 AND NOT void AND next <= $4 ORDER BY id DESC LIMIT 1), 0) ORDER BY id DESC`, func(scan column.Scan) error {
-		var id segment.ID
-		var n int64
-		var void bool
-		if err := scan(&id, &n, &void); err != nil {
-			return err
-		}
-		if bytes += n; bytes <= holdMax && in.HoldFloor != 0 {
-			in.HoldFloor = id
-		}
-		if !void {
-			in.Slowest = id
-		}
+// consumerHold finds what the slowest consumer holds back.
+func (t *tx) consumerHold(in *catalog.RewrittenInput, holdMax int64) error {
+	hold, row := in.Holds(holdMax), &in.Row
+	if hold == nil {
 		return nil
-	}, int64(row.Epoch), int64(row.Shard), int64(row.Rewritten), int64(cursor+1))
+	}
+	// Slots behind the last that is acknowledged, newest first.
+	return t.query(`SELECT id, next, bytes, void FROM slot WHERE epoch = $1::int8 AND shard = $2::int8 AND id >= $3 AND id > COALESCE((
+ SELECT id FROM slot WHERE epoch = $1::int8 AND shard = $2::int8 AND id >= $3 AND NOT void AND next <= $4 ORDER BY id DESC LIMIT 1), 0) ORDER BY id DESC`, func(scan column.Scan) error {
+		var s catalog.SlotRow
+		err := scan(&s.ID, &s.Next, &s.Bytes, &s.Void)
+		hold.Take(in, &s)
+		return err
+	}, int64(row.Epoch), int64(row.Shard), int64(row.Rewritten), int64(catalog.SlowestCursor(row.Consumers).Seq+1))
 }
 
 // DueSlots is the look of the trim-check's second step: what may be deleted now.
@@ -148,19 +131,14 @@ func (d *DB) AdvanceTrim(ctx context.Context, c segment.Chain, from, to segment.
 		if row, err = stands.get(c); err != nil {
 			return err
 		}
-		if err := catalog.CheckAdvanceTrim(&row, from, to, t.graceOf(settings), t.now); err != nil {
+		if row, err = catalog.TrimRow(row, catalog.Trimming{From: from, To: to, Grace: t.graceOf(settings), Named: catalog.PlainRefs(named)}, t.now); err != nil {
 			return err
 		}
-		if len(named) > 0 {
-			return catalog.Conflict("AdvanceTrim", "refs", fmt.Sprintf("none that names a slot of %s below %d", c, to), fmt.Sprintf("%s names %s", named[0].FirstPos(), named[0].Key))
+		if len(epochs) == 0 {
+			return catalog.NoTopology(c.Epoch)
 		}
-		top, err := topologyOf(epochs, c.Epoch)
-		if err != nil {
-			return err
-		}
-		row.Trimmed = to
 		t.forgetSlots(&row)
-		if top.Retention.Keeps() {
+		if epochs[0].Retention.Keeps() {
 			if err := t.mergeSlots(&row, from); err != nil {
 				return err
 			}
@@ -177,8 +155,8 @@ func (t *tx) armTrim(c segment.Chain, settings *catalog.Settings) {
 
 // CondemnSlots is the trim-check's third step, and the next arm with it.
 func (d *DB) CondemnSlots(ctx context.Context, m catalog.MarkerRef, c segment.Chain, expect, to segment.ID) (row catalog.ChainRow, err error) {
-	if m.Duty != catalog.DutyTrimCheck || m.ID != catalog.ChainID(c) {
-		return row, catalog.Invalid("CondemnSlots", "marker %s %s is not the trim-check of chain %s", m.Duty, m.ID, c)
+	if err := catalog.ValidateCondemnSlots(m, c); err != nil {
+		return row, err
 	}
 	err = d.write(ctx, "CondemnSlots", func(t *tx) (err error) {
 		stands, settings := t.askChain(c, " FOR UPDATE"), t.askSettings("")
@@ -188,13 +166,12 @@ func (d *DB) CondemnSlots(ctx context.Context, m catalog.MarkerRef, c segment.Ch
 		if row, err = stands.get(c); err != nil {
 			return err
 		}
-		if err := catalog.CheckCondemnSlots(&row, expect, to); err != nil {
+		if row, err = catalog.CondemnRow(row, catalog.Trimming{From: expect, To: to}, t.now); err != nil {
 			return err
 		}
 		if err := t.nextTrim(m, t.graceOf(settings)); err != nil {
 			return err
 		}
-		row.Condemned, row.CondemnedAt = to, t.now
 		return t.putChain(&row)
 	})
 	return row, err
@@ -217,10 +194,9 @@ func (d *DB) AdvanceJournal(ctx context.Context, c segment.Chain, n uint64) erro
 		if err != nil {
 			return err
 		}
-		if row.TrimJournal != n {
-			return catalog.Conflict("AdvanceJournal", "trim journal of chain "+c.String(), n, row.TrimJournal)
+		if row, err = catalog.JournalRow(row, n); err != nil {
+			return err
 		}
-		row.TrimJournal++
 		return t.putChain(&row)
 	})
 }

@@ -14,9 +14,14 @@ func (t *tx) forgetSlots(row *catalog.ChainRow) error {
 // mergeSlots keeps few of the rows of slots that were trimmed from `from` on, where no
 // policy plans with them; it begins with the last that stands before.
 func (t *tx) mergeSlots(row *catalog.ChainRow, from segment.ID) error {
-	top, err := t.topology(row.Epoch)
-	if err != nil || !top.Retention.Keeps() {
+	top, err := t.topologies("WHERE epoch = ?", row.Epoch)
+	switch {
+	case err != nil:
 		return err
+	case len(top) == 0:
+		return catalog.NoTopology(row.Epoch)
+	case !top[0].Retention.Keeps():
+		return nil
 	}
 	end := catalog.TrimmedRows(row)
 	rows, err := t.slots("SELECT "+column.Slots+" FROM slot s WHERE epoch = ? AND shard = ? AND id < ? ORDER BY id DESC LIMIT 1", row.Epoch, row.Shard, int64(min(from, end)))

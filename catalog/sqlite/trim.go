@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -51,11 +50,7 @@ func (t *tx) rewrittenInput(row catalog.ChainRow, holdMax int64) (in catalog.Rew
 			return in, err
 		}
 	}
-	slowest := catalog.SlowestCursor(row.Consumers)
-	if !slowest.OK || slowest.Seq+1 >= row.NextSeq {
-		return in, nil
-	}
-	return in, t.consumerHold(&in, slowest.Seq, holdMax)
+	return in, t.consumerHold(&in, holdMax)
 }
 
 // firstNamed finds the earliest slot that a ref names, of those that the watermark
@@ -68,31 +63,19 @@ func (t *tx) firstNamed(in *catalog.RewrittenInput) error {
 	return err
 }
 
-// consumerHold finds the slot of the slowest consumer's next row, and how far back
-// its hold may reach; holdMax of 0 or less sets no bound.
-func (t *tx) consumerHold(in *catalog.RewrittenInput, cursor segment.Seq, holdMax int64) error {
-	row := &in.Row
-	in.HoldFloor = row.AbsorbedEnd
-	if holdMax <= 0 {
-		in.HoldFloor = 0
+// consumerHold finds what the slowest consumer holds back.
+func (t *tx) consumerHold(in *catalog.RewrittenInput, holdMax int64) error {
+	hold, row := in.Holds(holdMax), &in.Row
+	if hold == nil {
+		return nil
 	}
-	var bytes int64
 	return t.query("SELECT id, next, bytes, void FROM slot WHERE epoch = ? AND shard = ? AND id >= ? ORDER BY id DESC", func(scan column.Scan) error {
-		var id segment.ID
-		var next segment.Seq
-		var n int64
-		var void bool
-		if err := scan(&id, &next, &n, &void); err != nil {
+		var s catalog.SlotRow
+		if err := scan(&s.ID, &s.Next, &s.Bytes, &s.Void); err != nil {
 			return err
 		}
-		if !void && next <= cursor+1 {
-			return errStop // this slot and those before it are acknowledged
-		}
-		if bytes += n; bytes <= holdMax && in.HoldFloor != 0 {
-			in.HoldFloor = id
-		}
-		if !void {
-			in.Slowest = id
+		if hold.Take(in, &s) {
+			return errStop
 		}
 		return nil
 	}, row.Epoch, row.Shard, int64(row.Rewritten))
@@ -153,17 +136,13 @@ func (d *DB) AdvanceTrim(ctx context.Context, c segment.Chain, from, to segment.
 		if err != nil {
 			return err
 		}
-		if err := catalog.CheckAdvanceTrim(&row, from, to, time.Duration(grace), t.now); err != nil {
-			return err
-		}
 		named, err := t.namedSlots(c, from, to)
 		if err != nil {
 			return err
 		}
-		if len(named) > 0 {
-			return catalog.Conflict("AdvanceTrim", "refs", fmt.Sprintf("none that names a slot of %s below %d", c, to), fmt.Sprintf("%s names %s", named[0].FirstPos(), named[0].Key))
+		if row, err = catalog.TrimRow(row, catalog.Trimming{From: from, To: to, Grace: time.Duration(grace), Named: named}, t.now); err != nil {
+			return err
 		}
-		row.Trimmed = to
 		if err := t.forgetSlots(&row); err != nil {
 			return err
 		}
@@ -186,14 +165,14 @@ func (t *tx) armTrim(c segment.Chain) error {
 
 // CondemnSlots is the trim-check's third step, and the next arm with it.
 func (d *DB) CondemnSlots(ctx context.Context, m catalog.MarkerRef, c segment.Chain, expect, to segment.ID) (row catalog.ChainRow, err error) {
-	if m.Duty != catalog.DutyTrimCheck || m.ID != catalog.ChainID(c) {
-		return row, catalog.Invalid("CondemnSlots", "marker %s %s is not the trim-check of chain %s", m.Duty, m.ID, c)
+	if err := catalog.ValidateCondemnSlots(m, c); err != nil {
+		return row, err
 	}
 	err = d.write(ctx, "CondemnSlots", func(t *tx) (err error) {
 		if row, err = t.chain(c); err != nil {
 			return err
 		}
-		if err := catalog.CheckCondemnSlots(&row, expect, to); err != nil {
+		if row, err = catalog.CondemnRow(row, catalog.Trimming{From: expect, To: to}, t.now); err != nil {
 			return err
 		}
 		grace, err := t.grace()
@@ -212,7 +191,6 @@ func (d *DB) CondemnSlots(ctx context.Context, m catalog.MarkerRef, c segment.Ch
 		if n == 0 {
 			return t.movedOn("CondemnSlots", m)
 		}
-		row.Condemned, row.CondemnedAt = to, t.now
 		return t.putChain(&row)
 	})
 	return row, err
@@ -225,10 +203,9 @@ func (d *DB) AdvanceJournal(ctx context.Context, c segment.Chain, n uint64) erro
 		if err != nil {
 			return err
 		}
-		if row.TrimJournal != n {
-			return catalog.Conflict("AdvanceJournal", "trim journal of chain "+c.String(), n, row.TrimJournal)
+		if row, err = catalog.JournalRow(row, n); err != nil {
+			return err
 		}
-		row.TrimJournal++
 		return t.putChain(&row)
 	})
 }
