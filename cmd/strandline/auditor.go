@@ -122,6 +122,11 @@ func (a *app) auditUntil(ctx context.Context, r *auditorRun, log *slog.Logger) (
 		}
 		return firstOf(ignoreCancel(ctx, run(ctx)), a.printSummary(t, aud.Summary()))
 	}
+	return a.auditOnce(ctx, r, t, aud)
+}
+
+// auditOnce works until nothing is due, and waits for what its own work makes due.
+func (a *app) auditOnce(ctx context.Context, r *auditorRun, t *tier, aud *auditor.Auditor) (err error) {
 	if !r.flags.given("linger") {
 		if r.linger, err = defaultLinger(ctx, t); err != nil {
 			return err

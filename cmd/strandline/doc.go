@@ -2,13 +2,13 @@
 // subcommand per file. It only wires: flags in, rooms called, results out.
 //
 //	root.go      global flags, environment, exit codes
-//	backend.go   URLs -> catalog and stores; the embedded layout of --dir
+//	backend.go   a deployment from flags: catalog, stores, the embedded layout of --dir
 //	output.go    tables for people, JSON for machines, progress on a terminal
 //
 // What several subcommands share, beside those:
 //
 //	settings.go        flags, variables and the file (internal/settings); config.go shows them
-//	opencatalog.go     --catalog; founding.go, proving.go, away.go, waiting.go: what a start waits for
+//	openstore.go       --store; opencatalog.go --catalog; founding.go, proving.go, away.go, waiting.go: what a start waits for
 //	throughcache.go    stores with the object cache in between
 //	service.go         a process that owns shards: up.go, writer.go, owner.go, nextepoch.go
 //	listen.go          HTTP, and the order of the way out, which wayout.go bounds; ready.go, pulse.go: /readyz

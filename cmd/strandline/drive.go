@@ -30,10 +30,20 @@ func (a *app) driveCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, d := range []struct {
-		name, short, long string
-		flags             []driveFlag
-	}{
+	for _, d := range drives() {
+		cmd.AddCommand(a.oneDrive(d))
+	}
+	return cmd
+}
+
+// driveUsage is what one drive is called with.
+type driveUsage struct {
+	name, short, long string
+	flags             []driveFlag
+}
+
+func drives() []driveUsage {
+	return []driveUsage{
 		{
 			drive.Recovery, "Kill a writer and restart it on its own disk",
 			"Appends --events, acknowledges a durable consumer's first third, kills the writer before anything is published,\nrestarts it on its disk: no row lost, order, streams and payloads kept, the cursor where it was.",
@@ -59,17 +69,14 @@ func (a *app) driveCommand() *cobra.Command {
 			"The same over a bucket with --shards owners, and the auditor deletes the slots: owner, a reader without a disk, and a new\nowner on an empty disk see exactly the same rows; no other shard is touched. Takes some read graces (of a second).",
 			[]driveFlag{driveEvents, driveShards, driveConsumer, driveSegments},
 		},
-	} {
-		cmd.AddCommand(a.oneDrive(d.name, d.short, d.long, d.flags))
 	}
-	return cmd
 }
 
-func (a *app) oneDrive(name, short, long string, flags []driveFlag) *cobra.Command {
-	o := drive.Defaults(name)
+func (a *app) oneDrive(d driveUsage) *cobra.Command {
+	o := drive.Defaults(d.name)
 	size := sizeFlag(o.SegmentBytes)
 	cmd := &cobra.Command{
-		Use: name, Short: short, Long: long, Args: cobra.NoArgs,
+		Use: d.name, Short: d.short, Long: d.long, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("log-level") {
 				a.logLevel = "warn" // what each writer does is the drive's own affair
@@ -79,12 +86,12 @@ func (a *app) oneDrive(name, short, long string, flags []driveFlag) *cobra.Comma
 				return err
 			}
 			o.SegmentBytes, o.Logger = int64(size), log
-			return a.drive(cmd, name, o)
+			return a.drive(cmd, d.name, o)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Dir, "dir", "", "the drive's directory: empty, missing, or a former drive's, which is cleared (required)")
-	for _, flag := range flags {
+	for _, flag := range d.flags {
 		switch flag {
 		case driveEvents:
 			f.IntVar(&o.Events, "events", o.Events, fmt.Sprintf("rows to append, at most %d", drive.MaxEvents))
