@@ -257,7 +257,10 @@ func TestRevokedWhileFollowing(t *testing.T) {
 		if took := time.Since(start); took > 8*time.Second {
 			t.Errorf("it took %v", took)
 		}
-		t.Logf("after %v: %s", time.Since(start), rest)
+		// The last word says why, as every other end of a follow does.
+		if !strings.HasPrefix(strings.TrimLeft(rest, "\n"), `{"error":{`) || !strings.Contains(rest, `"code":"unauthenticated"`) || !strings.Contains(rest, "was revoked") || !strings.HasSuffix(rest, "(<nil>)") {
+			t.Errorf("after %v: %s", time.Since(start), rest)
+		}
 	case <-time.After(30 * time.Second):
 		t.Fatal("a revoked follower goes on")
 	}

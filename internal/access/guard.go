@@ -9,7 +9,7 @@ import (
 )
 
 // ErrRevoked ends the context of an answer whose token is no longer good for it.
-var ErrRevoked = errors.New("the token was revoked")
+var ErrRevoked = errors.New("the token was revoked, or has lost the scope: go on after the last row with one that is good")
 
 // lastWords is how long an answer that is ended may take to say so: a client that reads
 // nothing must not keep it open.

@@ -172,7 +172,7 @@ func TestNames(t *testing.T) {
 func TestCodes(t *testing.T) {
 	want := map[string]int{
 		"busy": 503, "request-timeout": 408, "unsupported-encoding": 415, "unsupported-media-type": 415, "not-acceptable": 406, "read-only": 501,
-		"idempotency-key-reused": 409, "chain-ended": 410,
+		"idempotency-key-reused": 409, "chain-ended": 410, "unauthenticated": 401,
 		"epoch-over": 503, "sequence": 409, "no-such-consumer": 404, "too-many-consumers": 409, "forked": 409,
 		"invalid-name": 400, "invalid-request": 400, "too-large": 413, "not-owner": 421, "backpressure": 503, "fenced": 503,
 		"lease-lost": 503, "closing": 503, "poisoned": 503, "halted": 503, "chain-closed": 503, "rolled-back": 503, "disk-full": 507,

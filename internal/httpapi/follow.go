@@ -9,6 +9,7 @@ import (
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/coldload"
+	"github.com/strandline/strandline/internal/access"
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/objstore"
@@ -86,7 +87,7 @@ func (s *server) followed(w http.ResponseWriter, r *http.Request, src source, b 
 		err = f.out.flush()
 	}
 	switch {
-	case err == nil || f.out.gone || r.Context().Err() != nil: // nobody is there to be told
+	case err == nil || f.out.gone || r.Context().Err() != nil && !errors.Is(err, access.ErrRevoked): // nobody is there to be told
 	case !f.out.begun:
 		s.fail(w, r, err)
 	default:

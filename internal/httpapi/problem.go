@@ -11,6 +11,7 @@ import (
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/check"
 	"github.com/strandline/strandline/coldload"
+	"github.com/strandline/strandline/internal/access"
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/objstore"
@@ -44,6 +45,7 @@ var kinds = []struct {
 	status int
 	code   string
 }{
+	{access.ErrRevoked, http.StatusUnauthorized, "unauthenticated"},
 	{errBusy, http.StatusServiceUnavailable, "busy"},
 	{errStopping, http.StatusServiceUnavailable, "closing"},
 	{errBodyTime, http.StatusRequestTimeout, "request-timeout"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/coldload"
+	"github.com/strandline/strandline/internal/access"
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/segment"
 )
@@ -109,6 +110,9 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, limit int, all r
 	out := newRowWriter(w)
 	sent := 0
 	for row, err := range all.rows {
+		if cause := context.Cause(r.Context()); err != nil && errors.Is(cause, access.ErrRevoked) {
+			err = cause // whatever a read that is cut calls it
+		}
 		if err != nil && sent == 0 {
 			s.fail(w, r, err)
 			return
