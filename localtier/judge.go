@@ -142,7 +142,6 @@ const slotPage = 1000
 // A term of another writer proves only what CHECKPOINT covers here: those segments came
 // from the bucket (hydrate). Above it, it is a catalog that gave the term out twice.
 func (s *shardLog) proof(ctx context.Context, dir surveyed) (func(leftOver) segment.Seq, error) {
-	all := dir.all
 	terms, err := s.catalog.Terms(ctx, s.chain)
 	if err != nil {
 		return nil, fmt.Errorf("read the terms: %w", err)
@@ -153,6 +152,26 @@ func (s *shardLog) proof(ctx context.Context, dir surveyed) (func(leftOver) segm
 			last[t.Term] = t
 		}
 	}
+	slots, err := s.slotsOf(ctx, dir.all)
+	if err != nil {
+		return nil, err
+	}
+	return func(l leftOver) segment.Seq {
+		if r := slots[l.UUID]; r.ID != 0 {
+			if r.First > l.Base {
+				return 0
+			}
+			return r.Next // the row of a trimmed slot may tell of those before it, too
+		}
+		if t, ok := last[l.Term]; ok && (t.Owner == dir.writer || l.ID <= dir.checkpoint) {
+			return t.LastSeq + 1
+		}
+		return 0
+	}, nil
+}
+
+// slotsOf are the chain's rows of these segments, as far as it has them: the others are zero.
+func (s *shardLog) slotsOf(ctx context.Context, all []leftOver) (map[segment.UUID]catalog.SlotRow, error) {
 	slots := make(map[segment.UUID]catalog.SlotRow)
 	for _, l := range all {
 		slots[l.UUID] = catalog.SlotRow{}
@@ -173,18 +192,7 @@ func (s *shardLog) proof(ctx context.Context, dir surveyed) (func(leftOver) segm
 		}
 		from = page[len(page)-1].ID + 1
 	}
-	return func(l leftOver) segment.Seq {
-		if r := slots[l.UUID]; r.ID != 0 {
-			if r.First > l.Base {
-				return 0
-			}
-			return r.Next // the row of a trimmed slot may tell of those before it, too
-		}
-		if t, ok := last[l.Term]; ok && (t.Owner == dir.writer || l.ID <= dir.checkpoint) {
-			return t.LastSeq + 1
-		}
-		return 0
-	}, nil
+	return slots, nil
 }
 
 // auditAside records what is left where everybody looks.
