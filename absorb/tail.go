@@ -38,7 +38,7 @@ func readOnce(ctx context.Context, b Bucket, c segment.Chain, id segment.ID) (St
 	if s.Footer, s.Info, err = readTail(ctx, b.Set.First(), s.Key); err != nil {
 		return s, segment.InFile(err, s.Key, id)
 	}
-	return s, checkPlace(s.Footer, s.Info, s.Key, c, id)
+	return s, checkPlace(s, c, id)
 }
 
 // readTail reads a slot's footer, and what the store says of the object.
@@ -53,9 +53,10 @@ func readTail(ctx context.Context, store *objstore.Store, key string) (footer *s
 }
 
 // checkPlace holds a footer against the key and the metadata it was found under.
-func checkPlace(f *segment.Footer, info objstore.Info, key string, c segment.Chain, id segment.ID) error {
+func checkPlace(s Standing, c segment.Chain, id segment.ID) error {
+	f := s.Footer
 	misplaced := func(format string, args ...any) error {
-		return &segment.CorruptionError{File: key, Segment: id, Offset: info.Size, Reason: fmt.Sprintf(format, args...)}
+		return &segment.CorruptionError{File: s.Key, Segment: id, Offset: s.Info.Size, Reason: fmt.Sprintf(format, args...)}
 	}
 	if f.Kind != segment.ObjSlot || f.Slot == nil {
 		return misplaced("the footer is not a slot's")
@@ -63,7 +64,7 @@ func checkPlace(f *segment.Footer, info objstore.Info, key string, c segment.Cha
 	if f.Slot.Chain != c || f.Slot.ID != id {
 		return misplaced("the footer is that of position %d of chain %s", f.Slot.ID, f.Slot.Chain)
 	}
-	meta, err := segment.ParseMeta(info.Meta)
+	meta, err := segment.ParseMeta(s.Info.Meta)
 	if err != nil {
 		return misplaced("its metadata does not name a segment: %v", err)
 	}

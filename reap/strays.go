@@ -42,13 +42,13 @@ func (t *Trimmer) Strays(ctx context.Context, chain segment.Chain) (StrayReport,
 	if err != nil {
 		return r, err
 	}
-	seen := map[string]bool{}
+	look := strayLook{row: &row, old: old, seen: map[string]bool{}, report: &r}
 	for _, store := range at.set {
-		if err := seeStrays(ctx, store, &row, old, seen, &r); err != nil {
+		if err := look.below(ctx, store); err != nil {
 			return r, fmt.Errorf("strays of %s in %s: %w", chain, store.Name(), err)
 		}
 	}
-	return r, t.deleteStrays(ctx, at.class, seen, &r)
+	return r, t.deleteStrays(ctx, at.class, look.seen, &r)
 }
 
 func (t *Trimmer) graceAgo(ctx context.Context) (time.Time, error) {
@@ -63,26 +63,34 @@ func (t *Trimmer) graceAgo(ctx context.Context) (time.Time, error) {
 	return now.Add(-settings.ReadGrace.Deleting(now, catalog.DefaultReadGrace)), nil
 }
 
-// seeStrays lists one bucket. Where listings come in order, it ends at trimmed.
-func seeStrays(ctx context.Context, store *objstore.Store, row *catalog.ChainRow, old time.Time, seen map[string]bool, r *StrayReport) error {
+// strayLook is a look over the buckets of a chain.
+type strayLook struct {
+	row    *catalog.ChainRow
+	old    time.Time       // what was put after it is let be
+	seen   map[string]bool // what may go, by key
+	report *StrayReport
+}
+
+// below lists one bucket. Where listings come in order, it ends at trimmed.
+func (l *strayLook) below(ctx context.Context, store *objstore.Store) error {
 	ordered := store.Capabilities().OrderedList
-	for info, err := range store.List(ctx, segment.SlotPrefix(row.Chain), "") {
+	for info, err := range store.List(ctx, segment.SlotPrefix(l.row.Chain), "") {
 		if err != nil {
 			return err
 		}
-		r.Listed++
+		l.report.Listed++
 		k, err := segment.ParseKey(info.Key)
 		switch {
-		case err != nil || k.Kind != segment.KeySlot || k.Chain != row.Chain:
+		case err != nil || k.Kind != segment.KeySlot || k.Chain != l.row.Chain:
 			continue // of unknown shape: the sweep reports it
-		case k.ID >= row.Trimmed && ordered:
+		case k.ID >= l.row.Trimmed && ordered:
 			return nil
-		case k.ID >= row.Trimmed:
+		case k.ID >= l.row.Trimmed:
 			continue
-		case info.Modified.After(old):
-			r.Young++
-		case len(seen) < trimBatch: // tomorrow is another day
-			seen[info.Key] = true
+		case info.Modified.After(l.old):
+			l.report.Young++
+		case len(l.seen) < trimBatch: // tomorrow is another day
+			l.seen[info.Key] = true
 		}
 	}
 	return nil

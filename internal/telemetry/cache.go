@@ -2,6 +2,13 @@ package telemetry
 
 // observeCache is the object cache, seen from its clients and from within.
 func (src *Sources) observeCache(s sink) {
+	src.observeCacheClients(s)
+	if src.Cache != nil {
+		src.observeInstance(s)
+	}
+}
+
+func (src *Sources) observeCacheClients(s sink) {
 	clients := src.cacheClients()
 	for _, store := range sortedKeys(clients) {
 		c := clients[store]
@@ -22,9 +29,9 @@ func (src *Sources) observeCache(s sink) {
 		s.put("strandline_object_cache_client_read_bytes_total", float64(c.ReadBytes), store)
 		s.put("strandline_object_cache_client_owed_keys", float64(c.Owed), store)
 	}
-	if src.Cache == nil {
-		return
-	}
+}
+
+func (src *Sources) observeInstance(s sink) {
 	c := src.Cache()
 	for _, x := range []struct {
 		name string
