@@ -30,6 +30,9 @@ func (p *process) verb(ctx context.Context, v verbs.Verb, do func(context.Contex
 	var err error
 	c := &call{p: p, what: "cat " + v.Name, key: keyOf(v.About...), mutates: v.Mutates}
 	c.apply = func(fate) {
+		if v.Name == "AcceptLoss" {
+			p.sim.check.accepting(v.About[0].(string))
+		}
 		if err = do(context.WithoutCancel(ctx)); err == nil && v.Name == "CommitRewrite" {
 			p.sim.committed(p, v.About[0].(catalog.Rewrite))
 		}

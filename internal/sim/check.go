@@ -25,11 +25,10 @@ type checker struct {
 	trims   map[string]segment.Pos // the highest that the operator asked for
 	asked   map[segment.Chain]segment.Seq
 	removed map[segment.Chain]bool // a consumer's removal was asked for
-	gone    map[string]bool        // keys that a delete took
 	owners  map[termOf]string      // machines
 	doomed  map[string]bool        // keys that were condemned while an object stood there
+	lost    map[string]*content    // keys that an event took out of every bucket
 	changes uint64
-	seen    int // violations of the referee
 
 	mu       sync.Mutex // findings
 	findings []string
@@ -39,7 +38,7 @@ func newChecker(s *Sim) *checker {
 	return &checker{
 		sim: s, model: s.model, objects: map[string]*content{}, named: map[string]bool{}, died: map[string]time.Time{},
 		rows: map[segment.Chain]catalog.ChainRow{}, live: map[string]segment.Pos{}, trims: map[string]segment.Pos{},
-		asked: map[segment.Chain]segment.Seq{}, removed: map[segment.Chain]bool{}, gone: map[string]bool{}, owners: map[termOf]string{}, doomed: map[string]bool{},
+		asked: map[segment.Chain]segment.Seq{}, removed: map[segment.Chain]bool{}, owners: map[termOf]string{}, doomed: map[string]bool{}, lost: map[string]*content{},
 	}
 }
 
@@ -83,14 +82,19 @@ func (k *checker) after(c *call) {
 func (k *checker) before(*call) {}
 
 func (k *checker) afterRequest(c *call) {
-	if v := k.sim.mem.Violations(); len(v) > k.seen {
-		for _, text := range v[k.seen:] {
-			k.violated("referee", "%s", text)
+	if v := c.bucket.Violations(); len(v) > c.bucket.seen {
+		for _, text := range v[c.bucket.seen:] {
+			k.violated("referee", "%s: %s", c.bucket.Name(), text)
 		}
-		k.seen = len(v)
+		c.bucket.seen = len(v)
 	}
-	if c.op == objstore.OpPut || c.op == objstore.OpComplete {
+	if c.op != objstore.OpPut && c.op != objstore.OpComplete {
+		return
+	}
+	if c.bucket == k.sim.mem {
 		k.written(c.object)
+	} else {
+		k.copied(c.bucket, c.object)
 	}
 }
 
@@ -108,11 +112,14 @@ func (k *checker) written(key string) {
 	default:
 		return
 	}
-	body, etag, ok := k.sim.body(key)
+	body, etag, ok := k.sim.mem.body(key)
 	if !ok {
 		return // the write did not come to that
 	}
 	if old := k.objects[key]; old != nil {
+		if k.lost[key] != nil && old.digest == digest(body) {
+			old.etag = etag // it was sent once more
+		}
 		if old.etag != etag {
 			k.violated("02", "object %s was overwritten", key)
 		}
@@ -123,7 +130,7 @@ func (k *checker) written(key string) {
 		k.violated("I2", "object %s does not decode: %v", key, err)
 		return
 	}
-	o.etag, o.size = etag, int64(len(body))
+	o.etag, o.size, o.digest = etag, int64(len(body)), digest(body)
 	k.objects[key] = o
 }
 

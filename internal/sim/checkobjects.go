@@ -1,39 +1,25 @@
 package sim
 
 import (
-	"context"
-	"io"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/memory"
-	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
 
-// body is an object's bytes.
-func (s *Sim) body(key string) (b []byte, etag string, ok bool) {
-	r, info, err := s.mem.Get(context.Background(), key, objstore.Whole, "")
-	if err != nil {
-		return nil, "", false
-	}
-	b, err = io.ReadAll(r)
-	return b, info.ETag, err == nil
-}
-
 // deleting holds a delete that is about to happen to I1, I2 and I4.
-func (k *checker) deleting(keys []string) {
+func (k *checker) deleting(b *bucket, keys []string) {
 	k.sim.cat.View(func(v memory.View) {
 		for _, key := range keys {
-			k.mayDelete(v, key)
+			if b.stands(key) {
+				k.mayDelete(v, key)
+			}
 		}
 	})
 }
 
 func (k *checker) mayDelete(v memory.View, key string) {
-	if _, err := k.sim.mem.Head(context.Background(), key); err != nil {
-		return // nothing goes
-	}
 	if v.Named(key) {
 		k.violated("I2", "delete of %s, which a ref names", key)
 	}
@@ -64,12 +50,13 @@ func (k *checker) mayDelete(v memory.View, key string) {
 }
 
 // deleted forgets what went.
-func (k *checker) deleted(keys []string) {
+func (k *checker) deleted(b *bucket, keys []string) {
 	for _, key := range keys {
-		if _, err := k.sim.mem.Head(context.Background(), key); err != nil {
-			if k.objects[key] != nil {
-				k.gone[key] = true
-			}
+		if b.stands(key) {
+			continue
+		}
+		b.gone[key] = true
+		if !k.sim.stands(key) {
 			delete(k.objects, key)
 		}
 	}

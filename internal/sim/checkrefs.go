@@ -49,9 +49,11 @@ func (k *checker) follows(last, r *catalog.Ref) {
 
 // ref holds one to its object and to the history, and counts the live rows it serves.
 func (k *checker) ref(v memory.View, r *catalog.Ref) int {
+	t := k.model.stream(r.Stream)
+	live, _ := t.span(later(r.FirstPos(), v.LiveFrom(r)), r.LastPos())
 	if r.Kind == catalog.RefLost {
-		k.violated("I1", "stream %q: rows %s to %s are given up as lost", r.Stream, r.FirstPos(), r.LastPos())
-		return 0
+		k.givenUp(r)
+		return int(live)
 	}
 	o := k.objects[r.Key]
 	if o == nil {
@@ -59,10 +61,9 @@ func (k *checker) ref(v memory.View, r *catalog.Ref) int {
 		return 0
 	}
 	var rows, sum uint64
-	if t := o.streams[r.Stream]; t != nil {
-		rows, sum = t.span(r.FirstPos(), r.LastPos())
+	if has := o.streams[r.Stream]; has != nil {
+		rows, sum = has.span(r.FirstPos(), r.LastPos())
 	}
-	t := k.model.stream(r.Stream)
 	want, wantSum := t.span(r.FirstPos(), r.LastPos())
 	if rows != want || sum != wantSum {
 		k.violated("I2", "stream %q: ref %s to %s: %s holds %d rows (sum %x), the history %d (sum %x)", r.Stream, r.FirstPos(), r.LastPos(), r.Key, rows, sum, want, wantSum)
@@ -71,8 +72,7 @@ func (k *checker) ref(v memory.View, r *catalog.Ref) int {
 		k.violated("I2", "stream %q: ref %s to %s in %s says %d rows (sum %x), the history has %d (sum %x)", r.Stream, r.FirstPos(), r.LastPos(), r.Key, r.Rows, r.RowSum, want, wantSum)
 	}
 	k.linked(v, t, r)
-	n, _ := t.span(later(r.FirstPos(), v.LiveFrom(r)), r.LastPos())
-	return int(n)
+	return int(live)
 }
 
 // linked: a ref follows the row before it; if that is dead, maybe an earlier one.

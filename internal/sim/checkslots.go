@@ -23,8 +23,10 @@ func (k *checker) published(slot segment.Key) {
 func (k *checker) passed(old, row *catalog.ChainRow) {
 	for id := old.Trimmed; id < row.Trimmed; id++ {
 		key := segment.SlotKey(row.Chain, id)
-		if k.objects[key] != nil && !k.gone[key] {
-			k.violated("I3", "chain %s: trimmed went from %d to %d, past slot %d, which stands and was never deleted", row.Chain, old.Trimmed, row.Trimmed, id)
+		for _, b := range k.sim.buckets {
+			if !b.gone[key] && b.stands(key) {
+				k.violated("I3", "chain %s: trimmed went from %d to %d, past slot %d, which stands in %s and was never deleted there", row.Chain, old.Trimmed, row.Trimmed, id, b.Name())
+			}
 		}
 	}
 }
@@ -41,7 +43,7 @@ func (k *checker) burned(v memory.View, c *call) {
 		}
 	case "cat BurnKey", "cat BurnIntent":
 		for in := range v.Intents() {
-			if in.State == catalog.IntentBurned && k.doomed[in.Key] && k.objects[in.Key] != nil && !k.gone[in.Key] {
+			if in.State == catalog.IntentBurned && k.doomed[in.Key] && k.objects[in.Key] != nil && !k.sim.mem.gone[in.Key] {
 				k.violated("I3", "%s is burned, stands, and was never deleted", in.Key)
 			}
 		}
@@ -51,7 +53,7 @@ func (k *checker) burned(v memory.View, c *call) {
 // headSays: before a slot goes, the chain's head in the bucket says that it is condemned,
 // so that a catalog rolled back is found out (03 §7 step 2).
 func (k *checker) headSays(slot segment.Key) {
-	body, _, ok := k.sim.body(segment.HeadKey(slot.Chain))
+	body, _, ok := k.sim.mem.body(segment.HeadKey(slot.Chain))
 	if !ok {
 		k.violated("03 §7", "delete of slot %d of chain %s, which has no head", slot.ID, slot.Chain)
 		return
@@ -89,18 +91,20 @@ type termOf struct {
 }
 
 // strays: once the duties ran dry, no slot stands below trimmed, and no unfinished upload
-// stands at all (I5). It asks the bucket itself, not what a process would list.
+// stands at all (I5). It asks the buckets themselves, not what a process would list.
 func (k *checker) strays() {
-	ups, err := k.sim.mem.ListUploads(context.Background(), "")
-	if err != nil {
-		k.violated("I5", "list uploads: %v", err)
-	}
-	for _, u := range ups {
-		k.violated("I5", "upload %s of %s stands", u.ID, u.Key)
-	}
-	for _, key := range k.sim.mem.Keys() {
-		if parsed, err := segment.ParseKey(key); err == nil && parsed.Kind == segment.KeySlot && parsed.ID < k.rows[parsed.Chain].Trimmed {
-			k.violated("I5", "slot %s stands below trimmed %d", key, k.rows[parsed.Chain].Trimmed)
+	for _, b := range k.sim.buckets {
+		ups, err := b.ListUploads(context.Background(), "")
+		if err != nil {
+			k.violated("I5", "list uploads: %v", err)
+		}
+		for _, u := range ups {
+			k.violated("I5", "upload %s of %s stands in %s", u.ID, u.Key, b.Name())
+		}
+		for _, key := range b.Keys() {
+			if parsed, err := segment.ParseKey(key); err == nil && parsed.Kind == segment.KeySlot && parsed.ID < k.rows[parsed.Chain].Trimmed {
+				k.violated("I5", "slot %s stands in %s below trimmed %d", key, b.Name(), k.rows[parsed.Chain].Trimmed)
+			}
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/strandline/strandline/segment"
 )
 
@@ -11,6 +13,7 @@ import (
 type content struct {
 	etag    string
 	size    int64
+	digest  uint64 // of its bytes
 	footer  *segment.Footer
 	streams map[string]*timeline
 	rows    []slotRow // of a slot, by seq
@@ -22,6 +25,8 @@ type slotRow struct {
 	sum     uint64
 	payload string
 }
+
+func digest(body []byte) uint64 { return xxhash.Sum64(body) }
 
 // decode reads an object with the code that every reader uses.
 func decode(body []byte) (*content, error) {

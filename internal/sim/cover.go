@@ -66,7 +66,7 @@ func Wanted() (out []string) {
 		"truncated", "some keys", "away", "crash before", "crash after")
 	add("fault catalog ", "refused", "answer lost", "late", "applied late", "dropped", "timed out", "away", "crash before", "crash after")
 	add("fault disk ", "crash before", "crash after")
-	add("event ", "crash", "stall", "restart in order", "power cut", "fsync fails", "disk full", "disk lost", "catalog away", "store away",
+	add("event ", "crash", "stall", "restart in order", "power cut", "fsync fails", "disk full", "disk lost", "catalog away", "store away", "object lost", "copy lost", "loss claimed",
 		"database clock steps", "process clock steps", "trim", "rm", "retention", "reshard")
 	for _, step := range crashPoints() {
 		add("cut point ", step)
@@ -88,7 +88,7 @@ func Wanted() (out []string) {
 	add("kept ", "trim-check: clock", "reap-check: clock", "orphan: clock")
 	add("", "read fine", "read trimmed", "read deleted", "scan fine", "scan trimmed", "follow fine", "follow trimmed", "follow deleted", "salvaged", "quarantine judged true",
 		"shard fenced", "shard halted", "open held", "append local fine", "append shared fine", "append local lease lost",
-		"row lost with its disk", "append again fine", "slot absorbed as void")
+		"row lost with its disk", "loss accepted", "loss refused", "read on behind a loss", "follow lost", "copy lost in mem:", "copy lost in mem:2", "append again fine", "slot absorbed as void")
 	return out
 }
 

@@ -9,7 +9,7 @@
 //	           ├─ bucket   objstore.Store ──> step ──> memstore
 //	           ├─ catalog  every verb     ──> step ──> catalog/memory
 //	           └─ disk     the committer's fdatasync ──> step ──> powercut
-//	         events: crashes, stalls, power cuts, lost and full disks, failed fsyncs, outages,
+//	         events: objects and copies lost, crashes, stalls, power cuts, lost and full disks, failed fsyncs, outages,
 //	           steps of clocks; an operator who trims, removes, sets retention, reshards
 //
 // A step is one call of a process. It parks, the scheduler waits until every goroutine of
@@ -33,14 +33,14 @@
 //	sched.go         park, schedule, perform; rest.go what is parked once all is at rest
 //	stack.go         who calls
 //	fate.go          what becomes of a call
-//	storestep.go     the bucket's requests as steps
+//	buckets.go       the set of one bucket or two; storestep.go their requests as steps
 //	catalogstep.go   the catalog's verbs as steps
 //	disk.go          the writers' disks; diskfault.go what befalls them
 //	process.go       lives of processes; kill; kind.go their errors by kind
 //	client.go        what is appended, acknowledged, consumed
 //	audit.go         auditors; reader.go readers and I7; operator.go the operator
 //	follower.go      clients that follow a stream over HTTP, with pauses
-//	event.go         what befalls the world
+//	event.go         what befalls the world; loss.go what is lost, and given up
 //	model.go         what clients know, and the one history of each chain and stream
 //	content.go       what an object holds
 //	check.go         the rules: checkchain.go I6 I8, checkrefs.go I1 I2, checkobjects.go I3 I4,
@@ -71,7 +71,7 @@
 //	cfg.Hooks.Skip = map[memory.Guard]bool{memory.Named: true}
 //	synctest.Test(t, func(*testing.T) { r = sim.Run(cfg) })
 //
-// Plants (plant.go; plantcatalog.go, plantstore.go, plantdisk.go) are the bugs that it is
+// Plants (plant.go; plantcatalog.go, plantstore.go, plantloss.go, plantdisk.go) are the bugs that it is
 // known to notice, each with the rules that may say so. TestPlants holds it to them, and
 // prints how many seeds each took; a new rule, or a new way to go wrong, belongs there.
 //

@@ -27,6 +27,7 @@ func (s *Sim) settleAll() {
 		{"finish the topology", s.finishTopology},
 		{"reopen", s.reopen},
 		{"salvage", s.salvage},
+		{"accept losses", s.acceptLosses},
 		{"run dry", s.runDry},
 		{"fsck", s.fsck},
 		{"read back", s.readBack},
@@ -213,6 +214,10 @@ func (s *Sim) fsck() error {
 		s.check.violated("I2", "fsck: damage: %+v", d)
 	}
 	for _, r := range rep.Rotten {
+		if s.wasTaken(r.Bucket, r.Key) {
+			s.cover.hitLocked(s, "a lost copy told by fsck")
+			continue
+		}
 		s.check.violated("I1", "fsck: rotten: %+v", r)
 	}
 	for _, g := range rep.Garbage {
@@ -240,25 +245,40 @@ func (s *Sim) readBack() error {
 		return err
 	}
 	for _, stream := range streamNames {
-		tip := len(s.model.stream(stream).at)
+		if err := p.readThrough(r, stream); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *process) readThrough(r *coldload.Reader, stream string) error {
+	k := p.sim.check
+	for from, tip := (segment.Pos{}), len(k.model.stream(stream).at); ; {
 		var rows []got
 		var end error
-		for row, err := range r.Rows(p.ctx, stream, segment.Pos{}, segment.Pos{}) {
+		for row, err := range r.Rows(p.ctx, stream, from, segment.Pos{}) {
 			if err != nil {
 				end = err
 				break
 			}
 			rows = append(rows, got{row.Pos(), segment.RowSum(row.Row)})
 		}
+		loss, on := acceptedLoss(end)
 		switch {
+		case on, end == nil:
 		case errors.Is(end, catalog.ErrNotFound), errors.Is(end, coldload.ErrDeleted):
 			end = nil // then no row of it is live
-		case end != nil:
+		default:
 			return fmt.Errorf("stream %q: %w", stream, end)
 		}
-		s.check.read(p, stream, segment.Pos{}, tip, rows, end)
+		k.read(p, stream, from, tip, rows, end)
+		if !on || k.broken() {
+			return nil
+		}
+		k.behindLoss(p, loss)
+		from = loss.First
 	}
-	return nil
 }
 
 // kept is I1 for all that was ever acknowledged: it is in the history, unless it was

@@ -110,6 +110,9 @@ func (s *Sim) drawEvents() {
 		{4, "disk full", s.eventDiskFull},
 		{5, "catalog away", s.eventCatalogAway},
 		{5, "store away", s.eventStoreAway},
+		{1, "object lost", s.eventObjectLost},
+		{3, "copy lost", s.eventCopyLost},
+		{2, "loss claimed", s.eventWrongLoss},
 		{5, "database clock steps", s.eventDatabaseClock},
 		{4, "process clock steps", s.eventProcessClock},
 		{14, "trim", s.operatorTrim},
@@ -123,6 +126,9 @@ func (s *Sim) drawEvents() {
 	}
 	for range s.cfg.Stalls {
 		s.in(s.between(2*time.Second, s.cfg.Span), s.eventStall)
+	}
+	for i := range s.cfg.Losses {
+		s.in(s.between(2*time.Second, s.cfg.Span), []func(){s.eventObjectLost, s.eventCopyLost, s.eventWrongLoss}[i%3])
 	}
 	for range s.cfg.Events {
 		n := s.rng.IntN(total)
@@ -196,14 +202,6 @@ func (s *Sim) eventCatalogAway() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.catalogAway = time.Now().Add(d)
-}
-
-func (s *Sim) eventStoreAway() {
-	d := s.between(time.Second, s.cfg.Rates.AwayStoreMax)
-	s.note("", "store away", d.String())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.storeAway = time.Now().Add(d)
 }
 
 // eventDatabaseClock steps by less than the auditors tolerate, or by far more.

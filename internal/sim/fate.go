@@ -142,7 +142,7 @@ func (s *Sim) away(c *call) bool {
 		return false
 	}
 	now := time.Now()
-	return c.store() && now.Before(s.storeAway) || c.what != "disk sync" && !c.store() && now.Before(s.catalogAway)
+	return c.store() && now.Before(c.bucket.away) || c.what != "disk sync" && !c.store() && now.Before(s.catalogAway)
 }
 
 // inlineFate is that of a call that does not park: drawn from what it is, since nobody

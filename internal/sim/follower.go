@@ -29,6 +29,7 @@ type following struct {
 	rng    *rand.Rand
 	next   segment.Pos // behind the last row that it was given; zero: none yet
 	token  string      // of that row
+	from   string      // or where it was told to go on
 }
 
 // line is one of an answer: a row, or why it goes on no more.
@@ -41,6 +42,7 @@ type line struct {
 type said struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
+	From   string `json:"from"` // where to go on
 }
 
 // row is the line's, as it was appended.
@@ -96,8 +98,11 @@ func (p *process) followed(h http.Handler, f *following, limit int, d time.Durat
 	ctx, cancel := context.WithTimeout(p.ctx, d)
 	defer cancel()
 	q := url.Values{"follow": {"true"}, "limit": {strconv.Itoa(limit)}}
-	if f.token != "" {
+	switch {
+	case f.token != "":
 		q.Set("after", f.token)
+	case f.from != "":
+		q.Set("from", f.from)
 	}
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/streams/"+url.PathEscape(f.stream)+"/rows?"+q.Encode(), http.NoBody)
 	w := httptest.NewRecorder()
@@ -157,11 +162,31 @@ func (k *checker) followed(p *process, f *following, lines []line, end said) {
 			if !over {
 				k.violated("I7", "%s followed %q to %s, of which nothing was given up that it had yet to be given: %s", p.name, f.stream, f.next, end.Detail)
 			}
-			f.next, f.token = segment.Pos{}, "" // it begins anew at the first that is left
+			f.next, f.token, f.from = segment.Pos{}, "", "" // it begins anew at the first that is left
+		case "lost":
+			k.followedToLoss(v, p, f, end)
 		default:
 			k.violated("I7", "%s followed %q to %s: %s: %s", p.name, f.stream, f.next, end.Code, end.Detail)
 		}
 	})
+}
+
+// followedToLoss: a follower is told of what was lost, and, once that was accepted, where to
+// go on.
+func (k *checker) followedToLoss(v memory.View, p *process, f *following, end said) {
+	if !k.atLoss(v, f.stream, f.next) {
+		k.violated("I7", "%s followed %q to %s, where nothing was lost: %s", p.name, f.stream, f.next, end.Detail)
+	}
+	if end.From == "" {
+		return
+	}
+	var first segment.Pos
+	if _, err := fmt.Sscanf(end.From, "%d.%d", &first.Epoch, &first.Seq); err != nil {
+		k.violated("I7", "%s followed %q, and is to go on from %q", p.name, f.stream, end.From)
+		return
+	}
+	k.jump(v, p, f.stream, f.next, first)
+	f.next, f.token, f.from = first, "", end.From
 }
 
 // given holds rows that came from a position on against the history: which they are, their
@@ -218,7 +243,7 @@ func (s *Sim) catchUp() error {
 	}
 	for _, name := range sortedKeys(s.followers) {
 		f := s.followers[name]
-		for range 2 { // the second one of whom was told of a trim
+		for range 4 { // more than one: it was told of a trim, or of losses
 			p.followed(h, f, len(s.model.stream(f.stream).at)+1, 4*followPoll)
 		}
 		if t := s.model.stream(f.stream); len(t.at) > 0 {

@@ -42,7 +42,6 @@ type process struct {
 	machine      *machine        // a writer's
 
 	catalog catalog.Catalog
-	store   *objstore.Store
 	classes objstore.Classes
 	done    sync.WaitGroup
 }
@@ -52,12 +51,16 @@ func (s *Sim) newProcess(name string) (*process, error) {
 	s.lives[name]++
 	p := &process{sim: s, name: name, life: s.lives[name], counts: map[string]int{}, uuids: map[string]int{}}
 	p.ctx, p.end = context.WithCancel(context.Background())
-	var err error
-	if p.store, err = newStore(p, s.cfg.Hooks.store(p.name, s.mem)); err != nil {
-		return nil, err
+	var set objstore.Set
+	for _, b := range s.buckets {
+		store, err := newStore(p, b)
+		if err != nil {
+			return nil, err
+		}
+		set = append(set, store)
 	}
 	p.catalog = s.cfg.Hooks.above(p.name, newCatalog(p, s.cfg.Hooks.catalog(p.name, s.cat)))
-	p.classes = objstore.Classes{string(segment.ClassStandard): {p.store}}
+	p.classes = objstore.Classes{string(segment.ClassStandard): set}
 	return p, nil
 }
 

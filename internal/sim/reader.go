@@ -45,21 +45,36 @@ type got struct {
 func (p *process) read(ctx context.Context, r *coldload.Reader, rng *rand.Rand) {
 	stream := streamNames[rng.IntN(len(streamNames))]
 	from, tip := p.sim.check.readFrom(stream, rng)
-	var rows []got
-	var end error
 	slow := rng.IntN(3) == 0
-	for row, err := range r.Rows(ctx, stream, from, segment.Pos{}) {
-		if err != nil {
-			end = err
-			break
+	for {
+		var rows []got
+		var end error
+		for row, err := range r.Rows(ctx, stream, from, segment.Pos{}) {
+			if err != nil {
+				end = err
+				break
+			}
+			rows = append(rows, got{row.Pos(), segment.RowSum(row.Row)})
+			if slow && rng.IntN(4) == 0 { // its plan ages, and what it names goes
+				p.pause(ctx, time.Duration(rng.Int64N(int64(p.sim.cfg.ReadGrace))))
+			}
 		}
-		rows = append(rows, got{row.Pos(), segment.RowSum(row.Row)})
-		if slow && rng.IntN(4) == 0 { // its plan ages, and what it names goes
-			p.pause(ctx, time.Duration(rng.Int64N(int64(p.sim.cfg.ReadGrace))))
+		p.hit("read " + readKind(end))
+		p.sim.check.read(p, stream, from, tip, rows, end)
+		loss, ok := acceptedLoss(end)
+		if !ok || !p.alive() {
+			return
 		}
+		p.hit("read on behind a loss")
+		p.sim.check.behindLoss(p, loss)
+		from = loss.First
 	}
-	p.hit("read " + readKind(end))
-	p.sim.check.read(p, stream, from, tip, rows, end)
+}
+
+// acceptedLoss is an end of a read that says where to go on.
+func acceptedLoss(end error) (*coldload.ReadError, bool) {
+	var e *coldload.ReadError
+	return e, errors.As(end, &e) && e.Accepted()
 }
 
 // readFrom draws where to begin, and says how many rows the stream had by then.
@@ -89,7 +104,7 @@ func (k *checker) read(p *process, stream string, from segment.Pos, tip int, row
 		if n := len(rows); n > 0 {
 			at = rows[n-1].at.Next()
 		}
-		k.readEnd(p, stream, k.overtaken(v, stream, at), end)
+		k.readEnd(p, stream, k.overtaken(v, stream, at), k.atLoss(v, stream, at), end)
 	})
 }
 
@@ -105,9 +120,10 @@ func (k *checker) skipped(v memory.View, p *process, stream string, from, to int
 }
 
 // readEnd says which errors a read may end in. overtaken: live_from passed the position
-// from which it had yet to give.
-func (k *checker) readEnd(p *process, stream string, overtaken bool, end error) {
+// from which it had yet to give. lost: the row there is one that was lost.
+func (k *checker) readEnd(p *process, stream string, overtaken, lost bool, end error) {
 	switch {
+	case lost && errors.Is(end, coldload.ErrLost):
 	case end == nil, !p.alive():
 	case errors.Is(end, coldload.ErrLost), errors.Is(end, coldload.ErrCorrupt), errors.Is(end, segment.ErrCorrupt):
 		k.violated("I7", "%s read %q: %v", p.name, stream, end)
@@ -189,7 +205,7 @@ func (k *checker) scanned(p *process, c segment.Chain, tip int, rows []coldload.
 			k.unscanned(v, p, c, next, segment.Seq(tip)+1)
 		}
 		row := v.Chain(c)
-		k.readEnd(p, c.String(), row != nil && next <= row.WatermarkSeq, end)
+		k.readEnd(p, c.String(), row != nil && next <= row.WatermarkSeq, k.atChainLoss(c, next), end)
 	})
 }
 
@@ -201,4 +217,15 @@ func (k *checker) unscanned(v memory.View, p *process, c segment.Chain, from, to
 			return
 		}
 	}
+}
+
+// atChainLoss is atLoss for a scan.
+func (k *checker) atChainLoss(c segment.Chain, next segment.Seq) bool {
+	rows := k.model.chain(c).rows
+	for seq := next; int(seq) <= len(rows); seq++ {
+		if k.isLost(rows[seq-1].stream, segment.Pos{Epoch: c.Epoch, Seq: seq}) {
+			return true // that row, or one that is merged with it; it may be dead by now
+		}
+	}
+	return false
 }

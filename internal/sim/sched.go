@@ -21,6 +21,7 @@ type call struct {
 	nth     int    // among the process's calls of that identity
 	mutates bool
 	op      objstore.Op // of a store call
+	bucket  *bucket     // likewise
 	// apply lets the call happen; it fills in what the caller is given.
 	apply   func(fate)
 	fate    chan fate

@@ -14,21 +14,21 @@ import (
 	"github.com/strandline/strandline/catalog/memory"
 	"github.com/strandline/strandline/check"
 	"github.com/strandline/strandline/internal/powercut"
-	"github.com/strandline/strandline/objstore/memstore"
 	"github.com/strandline/strandline/segment"
 )
 
 // Sim is one world. Its scheduler runs on the goroutine that called Run, inside a
 // testing/synctest bubble.
 type Sim struct {
-	cfg   Config
-	rng   *rand.Rand // the scheduler's own
-	mem   *memstore.Driver
-	cat   *memory.Catalog
-	model *model
-	check *checker
-	end   time.Time
-	wake  chan struct{} // a call parked; capacity 1
+	cfg     Config
+	rng     *rand.Rand // the scheduler's own
+	mem     *bucket    // the one that decides
+	buckets []*bucket  // of the set, that one first
+	cat     *memory.Catalog
+	model   *model
+	check   *checker
+	end     time.Time
+	wake    chan struct{} // a call parked; capacity 1
 
 	applying sync.Mutex // model, checker: one step at a time
 
@@ -42,7 +42,6 @@ type Sim struct {
 	trace       trace
 	cover       Coverage
 	terms       map[string]bool // roles that are asked to end in order
-	storeAway   time.Time
 	catalogAway time.Time
 	stepped     time.Duration // what the database's clock is ahead
 
@@ -121,25 +120,12 @@ func (s *Sim) result() Result {
 	return r
 }
 
-// build makes the bucket, the catalog and the disks, and founds the deployment.
+// build makes the buckets, the catalog and the disks, and founds the deployment.
 func (s *Sim) build() {
-	seed := s.cfg.Seed
-	opt := memstore.Options{
-		Clock: time.Now, MinPart: 512, MaxDelete: 3 + int(seed%5), PageSize: 4 + int(seed%7), EmptyPages: seed%3 == 0,
-		AbortsLosers: seed%5 == 0, Seed: seed + 1,
-		// A stalled owner may create a slot anew at a position that was trimmed: nothing of it
-		// is ever absorbed. That nothing is overwritten the checker sees.
-		// So may a stalled job's request land when its key was burned meanwhile: nobody commits
-		// it, and the last look at the key deletes it.
-		Mutable: func(key string) bool {
-			return strings.HasPrefix(key, "rw/") || strings.HasPrefix(key, "seg/") || s.isBurned(key)
-		},
-		MayReadDeleted: func(string) bool { return true },
+	for i := range max(1, s.cfg.Buckets) {
+		s.buckets = append(s.buckets, s.newBucket(i))
 	}
-	if seed%4 == 1 {
-		opt.Shuffle = seed
-	}
-	s.mem = memstore.New(opt)
+	s.mem = s.buckets[0]
 	s.cat = memory.New(memory.Options{Clock: s.databaseNow, Skip: s.cfg.Hooks.Skip})
 	for i := range s.cfg.Writers {
 		name := fmt.Sprintf("w%d", i+1)
@@ -173,7 +159,7 @@ func (s *Sim) found() error {
 		return err
 	}
 	_, err = check.EnsureEpoch(ctx, p.catalog, p.classes, catalog.Topology{
-		Epoch: 1, Shards: s.cfg.Shards, Class: segment.ClassStandard, Buckets: []string{p.store.Name()}, Settle: true, State: catalog.TopologyOpen,
+		Epoch: 1, Shards: s.cfg.Shards, Class: segment.ClassStandard, Buckets: s.bucketNames(), Settle: true, State: catalog.TopologyOpen,
 	})
 	return err
 }

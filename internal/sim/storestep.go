@@ -16,7 +16,8 @@ import (
 // that the retries are the real ones.
 type stepStore struct {
 	objstore.Driver
-	p *process
+	p      *process
+	bucket *bucket
 }
 
 // request makes one request. late says whether it may still happen once its caller has
@@ -27,7 +28,7 @@ func request[T any](ctx context.Context, d *stepStore, op objstore.Op, key, abou
 		return none, fate{}, notMade(ctx, op, key)
 	}
 	var err error
-	c := &call{p: d.p, what: "store " + string(op), key: key + about, object: key, mutates: op.Mutation(), op: op}
+	c := &call{p: d.p, what: d.bucket.op(op), key: key + about, object: key, mutates: op.Mutation(), op: op, bucket: d.bucket}
 	c.apply = func(f fate) { out, err = do(context.WithoutCancel(ctx), f) }
 	f := d.p.sim.park(ctx, c)
 	switch f.kind {
@@ -138,8 +139,8 @@ func (d *stepStore) Delete(ctx context.Context, keys []string) ([]objstore.Delet
 	}
 	out, _, err := request(ctx, d, objstore.OpDelete, first, fmt.Sprintf(" and %d more", len(keys)-1), func(ctx context.Context, f fate) ([]objstore.DeleteResult, error) {
 		d.p.sim.asked(d.p, keys)
-		d.p.sim.check.deleting(keys)
-		defer d.p.sim.check.deleted(keys)
+		d.p.sim.check.deleting(d.bucket, keys)
+		defer d.p.sim.check.deleted(d.bucket, keys)
 		if f.kind == FaultSome {
 			return d.deleteSome(ctx, keys, f.arg)
 		}
@@ -230,9 +231,10 @@ func (d *stepStore) ListUploads(ctx context.Context, prefix string) ([]objstore.
 	return ups, err
 }
 
-// newStore is the real Store of a process over its steps.
-func newStore(p *process, d objstore.Driver) (*objstore.Store, error) {
-	return objstore.New(p.sim.cfg.Hooks.requests(p.name, &stepStore{Driver: d, p: p}), objstore.Config{
+// newStore is the real Store of a process over its steps at a bucket.
+func newStore(p *process, b *bucket) (*objstore.Store, error) {
+	h := &p.sim.cfg.Hooks
+	return objstore.New(h.requests(p.name, &stepStore{Driver: h.store(p.name, b), p: p, bucket: b}), objstore.Config{
 		Attempts: 3, PartSize: p.sim.cfg.PartSize, Concurrency: 1, CallTimeout: 10 * time.Second, TotalTimeout: time.Minute,
 		Jitter: p.jitter,
 	})
