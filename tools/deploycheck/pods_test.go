@@ -125,10 +125,10 @@ func (p *pod) mounted(f *faults, c *corev1.Container) map[string]file {
 			f.add(p.name, "%s has no key %s", m.Name, m.SubPath)
 		}
 		for key, text := range keys {
-			switch {
-			case m.SubPath == key:
+			switch m.SubPath {
+			case key:
 				out[m.MountPath] = file{text, false}
-			case m.SubPath == "":
+			case "":
 				out[path.Join(m.MountPath, key)] = file{text, true}
 			}
 		}
