@@ -59,6 +59,45 @@ func ValidateRun(run *Run) error {
 	return nil
 }
 
+// PlanSwaps validates every run against what stands, before anything is written. live says
+// where the runs' streams live from in their chains, of the runs whose stream and chain were
+// found; standing gives the ref that begins at a position of a stream, nil if none does.
+func PlanSwaps(r *Rewrite, live []segment.Pos, found int, standing func(stream int64, at segment.Pos) *Ref) ([]Swap, error) {
+	if found != len(r.Runs) {
+		return nil, Conflict("CommitRewrite", "streams and chains", len(r.Runs), found)
+	}
+	swaps := make([]Swap, len(r.Runs))
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		var err error
+		swaps[i], err = PlanSwap(run, live[i], func(p segment.Pos) *Ref {
+			return standing(run.New.StreamID, p)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return swaps, nil
+}
+
+// SwapRefs sums swaps up: what the commit says, the refs that go, and those that come.
+func SwapRefs(swaps []Swap) (out Rewritten, gone, come []Ref) {
+	for i := range swaps {
+		sw := &swaps[i]
+		gone = append(gone, sw.Sources()...)
+		out.Retired += len(sw.Retired)
+		if sw.Committed != nil {
+			come = append(come, *sw.Committed)
+			out.Committed = append(out.Committed, *sw.Committed)
+		}
+		if sw.Remainder != nil {
+			come = append(come, *sw.Remainder)
+		}
+	}
+	out.Nothing = len(out.Committed) == 0
+	return out, gone, come
+}
+
 // PlanSwap validates a run against what stands and says what to do: all of it, or
 // an error. standing gives the ref that begins at a position of the run's stream,
 // nil if none does. Refs that a trim retired, or is about to, are left out at the

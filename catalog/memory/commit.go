@@ -41,10 +41,9 @@ func (t *tx) commitRewrite(r *catalog.Rewrite) (out catalog.Rewritten, err error
 	if err != nil {
 		return out, err
 	}
-	if err := t.applySwaps(swaps, &out); err != nil {
+	if out, err = t.applySwaps(swaps); err != nil {
 		return out, err
 	}
-	out.Nothing = len(out.Committed) == 0
 	t.armNext(r.Next, out.Committed)
 	t.settleIntent(in, r, !out.Nothing)
 	return out, nil
@@ -73,58 +72,37 @@ func (t *tx) planSwaps(r *catalog.Rewrite) ([]catalog.Swap, error) {
 			found++
 		}
 	}
-	if found != len(live) {
-		return nil, catalog.Conflict("CommitRewrite", "streams and chains", len(live), found)
-	}
-	swaps := make([]catalog.Swap, len(r.Runs))
-	for i := range r.Runs {
-		run := &r.Runs[i]
-		var err error
-		if swaps[i], err = catalog.PlanSwap(run, live[i], t.standing(run)); err != nil {
-			return nil, err
-		}
-	}
-	return swaps, nil
+	return catalog.PlanSwaps(r, live, found, func(stream int64, at segment.Pos) *catalog.Ref {
+		return t.standing(r, refKey{stream, at.Epoch, at.Seq})
+	})
 }
 
-// standing looks up what begins at a position of the run's stream.
-func (t *tx) standing(run *catalog.Run) func(segment.Pos) *catalog.Ref {
-	return func(p segment.Pos) *catalog.Ref {
-		r, ok := t.ref.get(refKey{run.New.StreamID, p.Epoch, p.Seq})
-		if t.skip[CommitRefs] { // whatever stands, or nothing, is what was seen
-			for i := range run.Expect {
-				if e := run.Expect[i]; e.FirstPos() == p {
+// standing is the ref of a key, nil if none stands.
+func (t *tx) standing(r *catalog.Rewrite, at refKey) *catalog.Ref {
+	if t.skip[CommitRefs] { // whatever stands, or nothing, is what was seen
+		for i := range r.Runs {
+			for j := range r.Runs[i].Expect {
+				if e := r.Runs[i].Expect[j]; keyOf(&e) == at {
 					return &e
 				}
 			}
 		}
-		if !ok {
-			return nil
-		}
-		have := *r
-		return &have
 	}
+	have, ok := t.ref.get(at)
+	if !ok {
+		return nil
+	}
+	out := *have
+	return &out
 }
 
 // applySwaps writes what the runs' swaps say: retired rows out, committed ones and
 // remainders in, watchers armed.
-func (t *tx) applySwaps(swaps []catalog.Swap, out *catalog.Rewritten) error {
-	var gone, come []catalog.Ref
-	for i := range swaps {
-		sw := &swaps[i]
-		gone = append(gone, sw.Sources()...)
-		out.Retired += len(sw.Retired)
-		if sw.Committed != nil {
-			come = append(come, *sw.Committed)
-			out.Committed = append(out.Committed, *sw.Committed)
-		}
-		if sw.Remainder != nil {
-			come = append(come, *sw.Remainder)
-		}
-	}
+func (t *tx) applySwaps(swaps []catalog.Swap) (catalog.Rewritten, error) {
+	out, gone, come := catalog.SwapRefs(swaps)
 	for i := range come {
 		if err := t.checkObject(&come[i]); err != nil {
-			return err
+			return out, err
 		}
 	}
 	for i := range gone {
@@ -139,19 +117,11 @@ func (t *tx) applySwaps(swaps []catalog.Swap, out *catalog.Rewritten) error {
 	if !t.skip[Watch] {
 		t.watchSettled(gone)
 	}
-	return nil
+	return out, nil
 }
 
 // watchSettled arms the reap-checks of the settled objects among the refs, one read
 // grace out. Slots have their settle markers.
 func (t *tx) watchSettled(refs []catalog.Ref) {
-	var ms []armed
-	seen := make(map[string]bool, len(refs))
-	for i := range refs {
-		if r := &refs[i]; r.Kind.Settled() && !seen[r.Key] {
-			seen[r.Key] = true
-			ms = append(ms, armed{r.Key, r.Class})
-		}
-	}
-	t.armAll(catalog.DutyReapCheck, ms, t.grace())
+	t.armAll(catalog.DutyReapCheck, catalog.WatchersOf(refs), t.grace())
 }

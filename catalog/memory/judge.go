@@ -120,7 +120,7 @@ func (c *Catalog) BurnIntent(ctx context.Context, key string) error {
 // answer; any other state is a conflict.
 func (t *tx) burn(keys []string) error {
 	state := make(map[string]catalog.IntentState, len(keys))
-	var ms []armed
+	var ms []catalog.Armed
 	for _, k := range keys {
 		in := t.intentOf(k)
 		if in == nil {
@@ -130,7 +130,7 @@ func (t *tx) burn(keys []string) error {
 			state[k] = catalog.IntentCondemned
 		}
 		if in.State != catalog.IntentBurned {
-			ms = append(ms, armed{k, in.Class})
+			ms = append(ms, catalog.Armed{ID: k, Class: in.Class})
 			in.State, in.Changed, in.Uploads = catalog.IntentBurned, t.now, nil
 			t.putIntent(in)
 		}

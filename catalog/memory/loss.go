@@ -2,10 +2,8 @@ package memory
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/strandline/strandline/catalog"
-	"github.com/strandline/strandline/segment"
 )
 
 // AcceptLoss gives up what a stream has in an object, or what a void slot holds.
@@ -39,12 +37,11 @@ func (t *tx) loseRefs(key, stream string) ([]catalog.Ref, error) {
 			were = append(were, *r)
 		}
 	}
-	if len(were) == 0 {
-		return nil, catalog.NothingToLose(key, stream)
+	lost, err := catalog.LoseRefs(key, stream, were)
+	if err != nil {
+		return nil, err
 	}
-	lost := make([]catalog.Ref, len(were))
-	for i := range were {
-		lost[i] = catalog.LoseRef(were[i])
+	for i := range lost {
 		r := lost[i]
 		t.putRef(&r)
 	}
@@ -58,9 +55,9 @@ func (t *tx) loseRefs(key, stream string) ([]catalog.Ref, error) {
 
 // loseVoid ends the wait of a void slot that holds rows: its chain's trim goes on.
 func (t *tx) loseVoid(key string) error {
-	k, err := segment.ParseKey(key)
-	if err != nil || k.Kind != segment.KeySlot {
-		return catalog.NothingToLose(key, "")
+	k, err := catalog.VoidSlot(key)
+	if err != nil {
+		return err
 	}
 	s, ok := t.slot.get(slotKey{k.Chain, k.ID})
 	m, waits := t.marker.get(markerKey{catalog.DutySettle, catalog.SettleID(k.Chain, k.ID)})
@@ -69,6 +66,6 @@ func (t *tx) loseVoid(key string) error {
 	}
 	t.dropMarker(m)
 	t.armTrim(k.Chain)
-	t.record(catalog.AuditLoss, key, fmt.Sprintf("void slot %d of chain %s: the rows in it are given up", k.ID, k.Chain))
+	t.record(catalog.AuditLoss, key, catalog.DescribeVoidLoss(k))
 	return nil
 }

@@ -43,18 +43,13 @@ func (t *tx) movedOn(verb string, m catalog.MarkerRef) error {
 	return catalog.MovedOn(verb, m, t.judging(m).Stands)
 }
 
-type armed struct {
-	id    string
-	class segment.Class
-}
-
 // arm creates the marker or raises the standing one's version.
 func (t *tx) arm(d catalog.Duty, id string, class segment.Class, in time.Duration) {
-	t.armAt(d, armed{id, class}, in, t.version())
+	t.armAt(d, catalog.Armed{ID: id, Class: class}, in, t.version())
 }
 
 // armAll arms many markers of one duty, at one version.
-func (t *tx) armAll(d catalog.Duty, ms []armed, in time.Duration) {
+func (t *tx) armAll(d catalog.Duty, ms []catalog.Armed, in time.Duration) {
 	if len(ms) == 0 {
 		return
 	}
@@ -66,16 +61,16 @@ func (t *tx) armAll(d catalog.Duty, ms []armed, in time.Duration) {
 
 // armAt: the trim-check's own clock is kept: an early run must not reset it. Any arm
 // takes a confirmation back.
-func (t *tx) armAt(d catalog.Duty, a armed, in time.Duration, version int64) {
-	m := markerRow{Marker: catalog.Marker{MarkerRef: catalog.MarkerRef{Duty: d, ID: a.id, Version: version}, Due: t.now.Add(in), Class: a.class}}
-	if have, stands := t.marker.get(markerKey{d, a.id}); stands {
+func (t *tx) armAt(d catalog.Duty, a catalog.Armed, in time.Duration, version int64) {
+	m := markerRow{Marker: catalog.Marker{MarkerRef: catalog.MarkerRef{Duty: d, ID: a.ID, Version: version}, Due: t.now.Add(in), Class: a.Class}}
+	if have, stands := t.marker.get(markerKey{d, a.ID}); stands {
 		m = *have
 		m.Version, m.Confirmed, m.confirmed = version, false, time.Time{}
 		if d != catalog.DutyTrimCheck {
 			m.Due = t.now.Add(in)
 		}
-		if a.class != "" {
-			m.Class = a.class
+		if a.Class != "" {
+			m.Class = a.Class
 		}
 	}
 	t.putMarker(&m)

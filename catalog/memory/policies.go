@@ -76,17 +76,16 @@ func (t *tx) armNext(next catalog.Next, committed []catalog.Ref) {
 
 // armTails arms the tail-fills of the stream objects right before the committed refs.
 func (t *tx) armTails(target int64, committed []catalog.Ref) {
-	var ms []armed
+	var tails []catalog.LiveRef
 	for i := range committed {
-		r := &committed[i]
-		for _, prev := range t.ref.below(keyOf(r)) {
-			if l, err := t.live(prev); err == nil && !l.Dead(l.LiveFrom) && catalog.TailFillDue(prev, r, target) {
-				ms = append(ms, armed{prev.Key, prev.Class})
+		for _, prev := range t.ref.below(keyOf(&committed[i])) {
+			if l, err := t.live(prev); err == nil {
+				tails = append(tails, l)
 			}
 			break
 		}
 	}
-	t.armAll(catalog.DutyTailFill, ms, 0)
+	t.armAll(catalog.DutyTailFill, catalog.TailsDue(committed, tails, target), 0)
 }
 
 // PackWindow is what a pack-merge may take.

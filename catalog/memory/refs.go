@@ -33,12 +33,13 @@ func (t *tx) live(r *catalog.Ref) (catalog.LiveRef, error) {
 	return catalog.LiveRef{Ref: *r, LiveFrom: catalog.EffectiveLiveFrom(s.LiveFrom, r.Chain, row.WatermarkSeq)}, nil
 }
 
-// dead says whether a ref lies wholly below its live_from.
-func (t *tx) dead(l *catalog.LiveRef) bool {
-	if t.skip[FirstSeq] {
-		return l.FirstPos().Less(l.LiveFrom)
+// judged is live for who takes dead refs away.
+func (t *tx) judged(r *catalog.Ref) (catalog.LiveRef, error) {
+	l, err := t.live(r)
+	if t.skip[FirstSeq] && l.FirstPos().Less(l.LiveFrom) {
+		l.LiveFrom = l.LastPos().Next() // or it would not be dead by its last row
 	}
-	return l.Dead(l.LiveFrom)
+	return l, err
 }
 
 // checkObject: one key has one kind, class, revision and generation for ever.

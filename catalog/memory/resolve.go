@@ -22,16 +22,9 @@ func (t *tx) resolveSettled(c segment.Chain, markers []catalog.MarkerRef) (int, 
 	if err != nil {
 		return 0, err
 	}
-	ids := make([]segment.ID, len(markers))
-	for i, m := range markers {
-		chain, id, err := catalog.ParseSettleID(m.ID)
-		if err != nil {
-			return 0, err
-		}
-		if chain != c || m.Duty != catalog.DutySettle {
-			return 0, catalog.Invalid("ResolveSettled", "marker %s %s is not one of chain %s", m.Duty, m.ID, c)
-		}
-		ids[i] = id
+	ids, err := catalog.SettleSlots(c, markers)
+	if err != nil {
+		return 0, err
 	}
 	done := 0
 	for i, m := range markers {

@@ -2,7 +2,9 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -10,37 +12,35 @@ import (
 
 // TrimStream raises a stream's live_from and arms its teardown.
 func (c *Catalog) TrimStream(ctx context.Context, name string, pos segment.Pos) (catalog.Stream, error) {
-	return c.trimStream(ctx, "TrimStream", name, func(s *catalog.Stream) (segment.Pos, bool, error) {
-		return pos, s.Deleted, catalog.CheckTrimPos(s, pos)
+	return c.trimStream(ctx, "TrimStream", name, func(s catalog.Stream) (catalog.Stream, error) {
+		out, err := catalog.TrimStream(s, pos)
+		if err == nil && c.skip[LiveFrom] {
+			out.LiveFrom = pos
+		}
+		return out, err
 	})
 }
 
 // DeleteStream trims through the tip and lists the stream as deleted.
 func (c *Catalog) DeleteStream(ctx context.Context, name string) (catalog.Stream, error) {
-	return c.trimStream(ctx, "DeleteStream", name, func(s *catalog.Stream) (segment.Pos, bool, error) {
-		return s.Last.Next(), true, nil
+	return c.trimStream(ctx, "DeleteStream", name, func(s catalog.Stream) (catalog.Stream, error) {
+		return catalog.DeleteStream(s), nil
 	})
 }
 
-func (c *Catalog) trimStream(ctx context.Context, verb, name string, decide func(*catalog.Stream) (segment.Pos, bool, error)) (out catalog.Stream, err error) {
+func (c *Catalog) trimStream(ctx context.Context, verb, name string, decide func(catalog.Stream) (catalog.Stream, error)) (out catalog.Stream, err error) {
 	err = c.write(ctx, verb, func(t *tx) error {
 		have, err := t.streamNamed(name)
 		if err != nil {
 			return err
 		}
 		s := *have
-		out = s.Stream
-		pos, deleted, err := decide(&s.Stream)
-		if err != nil {
+		if out, err = decide(s.Stream); err != nil {
 			return err
 		}
-		if s.LiveFrom.Less(pos) || t.skip[LiveFrom] { // never lowered (I6)
-			s.LiveFrom = pos
-		}
-		s.Deleted = deleted
+		s.Stream = out
 		t.putStream(&s)
 		t.arm(catalog.DutyTeardown, catalog.StreamID(s.ID), "", 0)
-		out = s.Stream
 		return nil
 	})
 	return out, err
@@ -90,20 +90,10 @@ func (t *tx) walk(w *catalog.WalkPage, limit int) error {
 		if k.stream != w.Stream.ID {
 			return nil
 		}
-		l, err := t.live(r)
-		switch {
-		case err != nil:
+		l, err := t.judged(r)
+		if err != nil || w.Take(&l, limit) {
 			return err
-		case t.dead(&l) && len(w.Dead) == limit:
-			w.More = true
-			return nil
-		case t.dead(&l):
-			w.Dead = append(w.Dead, l.Ref)
-			continue
-		case l.Straddles(l.LiveFrom):
-			w.Straddle = &l.Ref
 		}
-		return nil // the first live one: all behind it lie higher
 	}
 	return nil
 }
@@ -114,10 +104,8 @@ func (c *Catalog) ArmWatchers(ctx context.Context, refs []catalog.Ref) error {
 		return nil
 	}
 	return c.write(ctx, "ArmWatchers", func(t *tx) error {
-		for i := range refs {
-			if !refs[i].Kind.Known() {
-				return catalog.ErrUnknownKind("ArmWatchers", refs[i].Kind, refs[i].Key)
-			}
+		if err := catalog.CheckKnown("ArmWatchers", refs); err != nil {
+			return err
 		}
 		t.watchSettled(refs)
 		return t.slotsDue(catalog.KeysOf(refs, (*catalog.Ref).IsSlot), false)
@@ -127,18 +115,12 @@ func (c *Catalog) ArmWatchers(ctx context.Context, refs []catalog.Ref) error {
 // slotsDue makes the settle markers of slots due, those that still owe one.
 // unnamed: only of slots that no ref names any more.
 func (t *tx) slotsDue(keys []string, unnamed bool) error {
-	var ids []string
-	for _, key := range keys {
-		k, err := segment.ParseKey(key)
-		if err != nil || k.Kind != segment.KeySlot {
-			return catalog.ErrUnknownKind("slots due", catalog.RefSlot, key)
-		}
-		if !unnamed || !t.isNamed(key) {
-			ids = append(ids, catalog.SettleID(k.Chain, k.ID))
-		}
+	if unnamed {
+		keys = slices.DeleteFunc(keys, t.isNamed)
 	}
-	if len(ids) == 0 {
-		return nil
+	ids, err := catalog.SettleIDs(keys)
+	if err != nil || len(ids) == 0 {
+		return err
 	}
 	v := t.version()
 	for _, id := range ids {
@@ -165,18 +147,12 @@ func (c *Catalog) RetireRefs(ctx context.Context, refs []catalog.Ref) (retired i
 		if err := t.checkKinds("RetireRefs"); err != nil {
 			return err
 		}
-		var gone []catalog.Ref
-		for i := range refs {
-			have, ok := t.ref.get(keyOf(&refs[i]))
-			if !ok {
-				continue // retired before, or named twice
-			}
-			l, err := t.live(have)
-			if err != nil {
-				return err
-			}
-			if t.skip[Retire] || l.Same(&refs[i]) && t.dead(&l) {
-				gone = append(gone, l.Ref)
+		gone, err := t.retirable(refs)
+		if err != nil {
+			return err
+		}
+		for i := range gone {
+			if have, ok := t.ref.get(keyOf(&gone[i])); ok {
 				t.dropRef(have)
 			}
 		}
@@ -188,4 +164,27 @@ func (c *Catalog) RetireRefs(ctx context.Context, refs []catalog.Ref) (retired i
 		return 0, err
 	}
 	return retired, nil
+}
+
+// retirable asks which of the refs may go.
+func (t *tx) retirable(seen []catalog.Ref) (gone []catalog.Ref, err error) {
+	now := slices.Clone(seen)
+	for i := range now {
+		if have, ok := t.ref.get(keyOf(&now[i])); ok && t.skip[Retire] {
+			now[i] = *have // whatever stands is what was seen
+		}
+	}
+	gone = catalog.Retirable(now, func(r *catalog.Ref) *catalog.LiveRef {
+		have, ok := t.ref.get(keyOf(r))
+		if !ok {
+			return nil // retired before
+		}
+		l, bad := t.judged(have)
+		if t.skip[Retire] {
+			l.LiveFrom = l.LastPos().Next() // or it would not be dead
+		}
+		err = errors.Join(err, bad)
+		return &l
+	})
+	return gone, err
 }

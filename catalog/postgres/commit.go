@@ -61,17 +61,13 @@ func (t *tx) commitRewrite(r *catalog.Rewrite) (out catalog.Rewritten, err error
 	if err := catalog.CheckIntent("CommitRewrite", in, r.Key, r.Nonce); err != nil {
 		return out, err
 	}
-	if *found != len(live) {
-		return out, catalog.Conflict("CommitRewrite", "streams and chains", len(live), *found)
-	}
-	swaps, err := planSwaps(r, have, live)
+	swaps, err := catalog.PlanSwaps(r, live, *found, have.At)
 	if err != nil {
 		return out, err
 	}
-	if err := t.applySwaps(swaps, &out, t.graceOf(settings)); err != nil {
+	if out, err = t.applySwaps(swaps, t.graceOf(settings)); err != nil {
 		return out, err
 	}
-	out.Nothing = len(out.Committed) == 0
 	if err := t.armNext(r.Next, out.Committed); err != nil {
 		return out, err
 	}
@@ -87,25 +83,6 @@ func (t *tx) settleIntent(in *catalog.Intent, r *catalog.Rewrite, named bool) er
 		return t.putIntent(left)
 	}
 	return nil
-}
-
-// planSwaps validates every run against what stands, before anything is written.
-func planSwaps(r *catalog.Rewrite, have map[refID]catalog.LiveRef, live []segment.Pos) ([]catalog.Swap, error) {
-	swaps := make([]catalog.Swap, len(r.Runs))
-	for i := range r.Runs {
-		run := &r.Runs[i]
-		var err error
-		swaps[i], err = catalog.PlanSwap(run, live[i], func(p segment.Pos) *catalog.Ref {
-			if l, ok := have[refID{run.New.StreamID, int64(p.Epoch), int64(p.Seq)}]; ok {
-				return &l.Ref
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return swaps, nil
 }
 
 // askLiveFroms reads the effective live_from of the runs, in order.
@@ -134,45 +111,27 @@ func (t *tx) askLiveFroms(r *catalog.Rewrite) (out []segment.Pos, found *int) {
 
 // applySwaps writes what the runs' swaps say: retired rows out, committed ones and
 // remainders in, watchers armed, in this order and as sets.
-func (t *tx) applySwaps(swaps []catalog.Swap, out *catalog.Rewritten, grace time.Duration) error {
-	var gone, come []catalog.Ref
-	for i := range swaps {
-		sw := &swaps[i]
-		gone = append(gone, sw.Sources()...)
-		out.Retired += len(sw.Retired)
-		if sw.Committed != nil {
-			come = append(come, *sw.Committed)
-			out.Committed = append(out.Committed, *sw.Committed)
-		}
-		if sw.Remainder != nil {
-			come = append(come, *sw.Remainder)
-		}
-	}
+func (t *tx) applySwaps(swaps []catalog.Swap, grace time.Duration) (catalog.Rewritten, error) {
+	out, gone, come := catalog.SwapRefs(swaps)
 	if len(gone) == 0 {
-		return nil
+		return out, nil
 	}
 	objects, err := t.lockObjects(come, gone)
 	if err != nil {
-		return err
+		return out, err
 	}
 	t.deleteRefs(gone, objects)
 	catalog.SortRefs(come)
 	if err := t.insertRefs(come, func(r *catalog.Ref) int64 { return objects[r.Key] }); err != nil {
-		return err
+		return out, err
 	}
 	t.dropObjects(gone)
 	t.watchSettled(gone, grace)
-	return nil
+	return out, nil
 }
 
 // watchSettled arms the reap-checks of the settled objects among the refs, one read
 // grace out. Slots have their settle markers.
 func (t *tx) watchSettled(refs []catalog.Ref, grace time.Duration) {
-	var ms []armed
-	for _, r := range distinct(refs) {
-		if r.Kind.Settled() {
-			ms = append(ms, armed{r.Key, r.Class})
-		}
-	}
-	t.armAll(catalog.DutyReapCheck, ms, grace)
+	t.armAll(catalog.DutyReapCheck, catalog.WatchersOf(refs), grace)
 }

@@ -105,12 +105,12 @@ func (d *DB) BurnKey(ctx context.Context, keys []string) error {
 // already (a lost answer).
 func (t *tx) burn(keys []string) error {
 	state := make(map[string]catalog.IntentState, len(keys))
-	var ms []armed
+	var ms []catalog.Armed
 	if err := t.query("SELECT key, class, state FROM intent WHERE key = ANY($1::text[]) ORDER BY key FOR UPDATE", func(scan column.Scan) error {
-		var a armed
+		var a catalog.Armed
 		var s string
-		err := scan(&a.id, (*string)(&a.class), &s)
-		if state[a.id] = catalog.IntentState(s); state[a.id] == catalog.IntentCondemned {
+		err := scan(&a.ID, (*string)(&a.Class), &s)
+		if state[a.ID] = catalog.IntentState(s); state[a.ID] == catalog.IntentCondemned {
 			ms = append(ms, a)
 		}
 		return err

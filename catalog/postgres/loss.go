@@ -2,10 +2,8 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/strandline/strandline/catalog"
-	"github.com/strandline/strandline/segment"
 )
 
 // AcceptLoss gives up what a stream has in an object, or what a void slot holds.
@@ -38,13 +36,10 @@ func (t *tx) loseRefs(key, stream string) ([]catalog.Ref, error) {
 	if err := t.flush(); err != nil {
 		return nil, err
 	}
-	if len(live) == 0 {
-		return nil, catalog.NothingToLose(key, stream)
-	}
 	were := catalog.PlainRefs(live)
-	lost := make([]catalog.Ref, len(were))
-	for i := range were {
-		lost[i] = catalog.LoseRef(were[i])
+	lost, err := catalog.LoseRefs(key, stream, were)
+	if err != nil {
+		return nil, err
 	}
 	objects, err := t.lockObjects(lost, were) // one row for all that is lost: its key is the empty one
 	if err != nil {
@@ -65,9 +60,9 @@ func (t *tx) loseRefs(key, stream string) ([]catalog.Ref, error) {
 
 // loseVoid ends the wait of a void slot that holds rows: its chain's trim goes on.
 func (t *tx) loseVoid(key string) error {
-	k, err := segment.ParseKey(key)
-	if err != nil || k.Kind != segment.KeySlot {
-		return catalog.NothingToLose(key, "")
+	k, err := catalog.VoidSlot(key)
+	if err != nil {
+		return err
 	}
 	settings := t.askSettings("")
 	n, err := t.execN(`DELETE FROM marker WHERE duty = 'settle' AND id = $1
@@ -80,6 +75,6 @@ func (t *tx) loseVoid(key string) error {
 		return catalog.NothingToLose(key, "")
 	}
 	t.armTrim(k.Chain, settings)
-	t.audit(catalog.AuditLoss, key, fmt.Sprintf("void slot %d of chain %s: the rows in it are given up", k.ID, k.Chain))
+	t.audit(catalog.AuditLoss, key, catalog.DescribeVoidLoss(k))
 	return nil
 }

@@ -53,25 +53,20 @@ const version = "currval('marker_version')"
 
 // arm creates the marker or raises the standing one's version.
 func (t *tx) arm(d catalog.Duty, id string, class segment.Class, in time.Duration) {
-	t.armAll(d, []armed{{id, class}}, in)
-}
-
-type armed struct {
-	id    string
-	class segment.Class
+	t.armAll(d, []catalog.Armed{{ID: id, Class: class}}, in)
 }
 
 // armAll arms many markers of one duty, in one statement, in the order of their ids. The
 // trim-check's own clock is kept: an early run must not reset it. Any arm takes a
 // confirmation back.
-func (t *tx) armAll(d catalog.Duty, ms []armed, in time.Duration) {
+func (t *tx) armAll(d catalog.Duty, ms []catalog.Armed, in time.Duration) {
 	if len(ms) == 0 {
 		return
 	}
-	slices.SortFunc(ms, func(x, y armed) int { return cmp.Compare(x.id, y.id) })
+	slices.SortFunc(ms, func(x, y catalog.Armed) int { return cmp.Compare(x.ID, y.ID) })
 	ids, classes := make([]string, len(ms)), make([]string, len(ms))
 	for i, m := range ms {
-		ids[i], classes[i] = plain(m.id), string(m.class)
+		ids[i], classes[i] = plain(m.ID), string(m.Class)
 	}
 	t.newVersion()
 	t.exec(`INSERT INTO marker SELECT $1, j.id, `+version+`, $2::int8, j.class, 0, '', 0, 0, 0, '' FROM unnest($3::text[], $4::text[]) j(id, class)

@@ -24,17 +24,11 @@ func (t *tx) armNext(next catalog.Next, committed []catalog.Ref) error {
 	if err := t.flush(); err != nil {
 		return err
 	}
-	t.armTails(next.TailTarget, committed, tails)
+	t.armAll(catalog.DutyTailFill, catalog.TailsDue(committed, tails, next.TailTarget), 0)
 	if packs > 0 && packs >= next.PackFan {
 		t.arm(catalog.DutyPackMerge, catalog.PackMergeID(pack.Chain, pack.Generation), "", 0)
 	}
 	return nil
-}
-
-// tailEnd is where the ref before a committed one ends.
-type tailEnd struct {
-	stream int64
-	last   segment.Pos
 }
 
 // askTails reads the refs right before the committed ones to stream objects. The ref that
@@ -52,21 +46,4 @@ func (t *tx) askTails(committed []catalog.Ref, out *[]catalog.LiveRef) {
 	t.askRefs(out, "SELECT "+refCols+` FROM unnest($1::int8[], $2::int8[], $3::int8[]) j(stream, epoch, last)
  JOIN ref r ON r.stream = j.stream AND r.epoch = j.epoch AND r.first = (
  SELECT max(x.first) FROM ref x WHERE x.stream = j.stream AND x.epoch = j.epoch AND x.first <= j.last)`+refJoins, streams, epochs, lasts)
-}
-
-// armTails arms the tail-fills of the stream objects right before the committed refs.
-func (t *tx) armTails(target int64, committed []catalog.Ref, tails []catalog.LiveRef) {
-	after := map[tailEnd]*catalog.Ref{}
-	for i := range committed {
-		r := &committed[i]
-		after[tailEnd{r.StreamID, r.PrevLast}] = r
-	}
-	var ms []armed
-	for i := range tails {
-		l := &tails[i]
-		if r := after[tailEnd{l.StreamID, l.LastPos()}]; r != nil && !l.Dead(l.LiveFrom) && catalog.TailFillDue(&l.Ref, r, target) {
-			ms = append(ms, armed{l.Key, l.Class})
-		}
-	}
-	t.armAll(catalog.DutyTailFill, ms, 0)
 }

@@ -41,30 +41,25 @@ func (t *tx) askRefs(out *[]catalog.LiveRef, q string, args ...any) {
 	}, args...)
 }
 
-// refID is a ref's primary key.
-type refID struct{ stream, epoch, first int64 }
-
-func idOf(r *catalog.Ref) refID { return refID{r.StreamID, int64(r.Epoch), int64(r.First)} }
-
 // idsOf are the keys of refs as columns.
 func idsOf(refs []catalog.Ref) (streams, epochs, firsts []int64) {
 	streams, epochs, firsts = make([]int64, len(refs)), make([]int64, len(refs)), make([]int64, len(refs))
 	for i := range refs {
-		id := idOf(&refs[i])
-		streams[i], epochs[i], firsts[i] = id.stream, id.epoch, id.first
+		id := column.IDOf(&refs[i])
+		streams[i], epochs[i], firsts[i] = id[0], id[1], id[2]
 	}
 	return streams, epochs, firsts
 }
 
 // askStanding reads those of the refs that stand, whatever they look like now. It takes
 // no lock: deleteRefs finds out whether one moved since.
-func (t *tx) askStanding(refs []catalog.Ref) map[refID]catalog.LiveRef {
-	out := make(map[refID]catalog.LiveRef, len(refs))
+func (t *tx) askStanding(refs []catalog.Ref) column.Standing {
+	out := make(column.Standing, len(refs))
 	streams, epochs, firsts := idsOf(refs)
 	t.ask("SELECT "+refCols+` FROM unnest($1::int8[], $2::int8[], $3::int8[]) j(stream, epoch, first)
  JOIN ref r ON r.stream = j.stream AND r.epoch = j.epoch AND r.first = j.first`+refJoins, func(scan column.Scan) error {
 		l, err := scanRef(scan)
-		out[idOf(&l.Ref)] = l
+		out[column.IDOf(&l.Ref)] = l
 		return err
 	}, streams, epochs, firsts)
 	return out

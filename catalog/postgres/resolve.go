@@ -61,17 +61,11 @@ func (t *tx) resolveSettled(c segment.Chain, markers []catalog.MarkerRef) (int, 
 
 // settledArgs are settle markers of a chain with their slots' positions, as columns.
 func settledArgs(c segment.Chain, markers []catalog.MarkerRef) (ids []string, slots, versions []int64, err error) {
-	for _, m := range markers {
-		chain, id, err := catalog.ParseSettleID(m.ID)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		if chain != c || m.Duty != catalog.DutySettle {
-			return nil, nil, nil, catalog.Invalid("ResolveSettled", "marker %s %s is not one of chain %s", m.Duty, m.ID, c)
-		}
-		ids, slots, versions = append(ids, m.ID), append(slots, int64(id)), append(versions, m.Version)
+	of, err := catalog.SettleSlots(c, markers)
+	for i, id := range of {
+		ids, slots, versions = append(ids, markers[i].ID), append(slots, int64(id)), append(versions, markers[i].Version)
 	}
-	return ids, slots, versions, nil
+	return ids, slots, versions, err
 }
 
 // settleDone deletes the markers of done, and gives the leases of the others back

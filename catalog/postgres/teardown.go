@@ -10,21 +10,21 @@ import (
 
 // TrimStream raises a stream's live_from and arms its teardown.
 func (d *DB) TrimStream(ctx context.Context, name string, pos segment.Pos) (catalog.Stream, error) {
-	return d.trimStream(ctx, "TrimStream", name, func(s *catalog.Stream) (segment.Pos, bool, error) {
-		return pos, s.Deleted, catalog.CheckTrimPos(s, pos)
+	return d.trimStream(ctx, "TrimStream", name, func(s catalog.Stream) (catalog.Stream, error) {
+		return catalog.TrimStream(s, pos)
 	})
 }
 
 // DeleteStream trims through the tip and lists the stream as deleted.
 func (d *DB) DeleteStream(ctx context.Context, name string) (catalog.Stream, error) {
-	return d.trimStream(ctx, "DeleteStream", name, func(s *catalog.Stream) (segment.Pos, bool, error) {
-		return s.Last.Next(), true, nil
+	return d.trimStream(ctx, "DeleteStream", name, func(s catalog.Stream) (catalog.Stream, error) {
+		return catalog.DeleteStream(s), nil
 	})
 }
 
 // trimStream holds the stream's row: of a trim and an absorb that moves the tip, the
 // second waits for the first and sees what it left (moveTips).
-func (d *DB) trimStream(ctx context.Context, verb, name string, decide func(*catalog.Stream) (segment.Pos, bool, error)) (s catalog.Stream, err error) {
+func (d *DB) trimStream(ctx context.Context, verb, name string, decide func(catalog.Stream) (catalog.Stream, error)) (s catalog.Stream, err error) {
 	err = d.write(ctx, verb, func(t *tx) (err error) {
 		m := t.askStream("s.name = $1", []byte(name), " FOR UPDATE OF s")
 		if err := t.flush(); err != nil {
@@ -34,14 +34,9 @@ func (d *DB) trimStream(ctx context.Context, verb, name string, decide func(*cat
 			return err
 		}
 		s = m.Stream
-		pos, deleted, err := decide(&s)
-		if err != nil {
+		if s, err = decide(s); err != nil {
 			return err
 		}
-		if s.LiveFrom.Less(pos) { // never lowered (I6)
-			s.LiveFrom = pos
-		}
-		s.Deleted = deleted
 		t.exec("UPDATE stream SET live_epoch = $1::int8, live_seq = $2, deleted = $3 WHERE id = $4", int64(s.LiveFrom.Epoch), int64(s.LiveFrom.Seq), s.Deleted, s.ID)
 		t.arm(catalog.DutyTeardown, catalog.StreamID(s.ID), "", 0)
 		return nil
@@ -63,17 +58,10 @@ func (d *DB) WalkStream(ctx context.Context, streamID int64, limit int) (w catal
 			if err != nil {
 				return err
 			}
-			switch {
-			case l.Dead(l.LiveFrom) && len(w.Dead) == n:
-				w.More = true
+			if w.Take(&l, n) {
 				return errStop
-			case l.Dead(l.LiveFrom):
-				w.Dead = append(w.Dead, l.Ref)
-				return nil
-			case l.Straddles(l.LiveFrom):
-				w.Straddle = &l.Ref
 			}
-			return errStop // the first live one: all behind it lie higher
+			return nil
 		}, streamID, int64(n+1))
 		if err := t.flush(); err != nil {
 			return err
@@ -93,10 +81,8 @@ func (d *DB) ArmWatchers(ctx context.Context, refs []catalog.Ref) error {
 		return nil
 	}
 	return d.write(ctx, "ArmWatchers", func(t *tx) error {
-		for i := range refs {
-			if !refs[i].Kind.Known() {
-				return catalog.ErrUnknownKind("ArmWatchers", refs[i].Kind, refs[i].Key)
-			}
+		if err := catalog.CheckKnown("ArmWatchers", refs); err != nil {
+			return err
 		}
 		grace, err := t.grace()
 		if err != nil {
@@ -112,13 +98,9 @@ func (t *tx) slotsDue(keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	ids := make([]string, len(keys))
-	for i, key := range keys {
-		k, err := segment.ParseKey(key)
-		if err != nil || k.Kind != segment.KeySlot {
-			return catalog.ErrUnknownKind("slots due", catalog.RefSlot, key)
-		}
-		ids[i] = catalog.SettleID(k.Chain, k.ID)
+	ids, err := catalog.SettleIDs(keys)
+	if err != nil {
+		return err
 	}
 	t.newVersion()
 	t.exec("UPDATE marker SET version = "+version+", due = LEAST(due, $1) FROM unnest($2::text[]) j(id) WHERE marker.duty = 'settle' AND marker.id = j.id", column.Nanos(t.now), ids)
@@ -139,14 +121,7 @@ func (d *DB) RetireRefs(ctx context.Context, refs []catalog.Ref) (retired int, e
 		if err := t.flush(); err != nil {
 			return err
 		}
-		var gone []catalog.Ref
-		for i := range refs {
-			l, ok := have[idOf(&refs[i])]
-			if ok && l.Same(&refs[i]) && l.Dead(l.LiveFrom) {
-				gone = append(gone, l.Ref)
-				delete(have, idOf(&refs[i])) // named twice, counted once
-			}
-		}
+		gone := catalog.Retirable(refs, have.Of)
 		if len(gone) == 0 {
 			return nil
 		}

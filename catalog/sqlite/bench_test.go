@@ -168,9 +168,9 @@ func BenchmarkTakeDue(b *testing.B) {
 	d := openAt(b, filepath.Join(b.TempDir(), "catalog.db"), nil)
 	ctx := context.Background()
 	if err := d.write(ctx, "fill", func(t *tx) error {
-		ms := make([]armed, 100_000)
+		ms := make([]catalog.Armed, 100_000)
 		for i := range ms {
-			ms[i] = armed{fmt.Sprintf("obj/%07d", i), "standard"}
+			ms[i] = catalog.Armed{ID: fmt.Sprintf("obj/%07d", i), Class: "standard"}
 		}
 		return t.armAll(catalog.DutyReapCheck, ms, 0)
 	}); err != nil {

@@ -79,9 +79,9 @@ func owing(b *testing.B, n int) *DB {
 		absorb(streams)
 	}
 	if err := d.write(ctx, "reap-checks", func(t *tx) error {
-		ms := make([]armed, 100)
+		ms := make([]catalog.Armed, 100)
 		for i := range ms {
-			ms[i] = armed{fmt.Sprintf("obj/%07d", i), "standard"}
+			ms[i] = catalog.Armed{ID: fmt.Sprintf("obj/%07d", i), Class: "standard"}
 		}
 		return t.armAll(catalog.DutyReapCheck, ms, 0)
 	}); err != nil {

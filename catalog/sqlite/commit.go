@@ -43,10 +43,9 @@ func (t *tx) commitRewrite(r *catalog.Rewrite) (out catalog.Rewritten, err error
 	if err != nil {
 		return out, err
 	}
-	if err := t.applySwaps(swaps, &out); err != nil {
+	if out, err = t.applySwaps(swaps); err != nil {
 		return out, err
 	}
-	out.Nothing = len(out.Committed) == 0
 	if err := t.armNext(r.Next, out.Committed); err != nil {
 		return out, err
 	}
@@ -83,28 +82,15 @@ func (t *tx) planSwaps(r *catalog.Rewrite) ([]catalog.Swap, error) {
 	if err != nil {
 		return nil, err
 	}
-	live, err := t.liveFroms(r)
+	live, found, err := t.liveFroms(r)
 	if err != nil {
 		return nil, err
 	}
-	swaps := make([]catalog.Swap, len(r.Runs))
-	for i := range r.Runs {
-		run := &r.Runs[i]
-		swaps[i], err = catalog.PlanSwap(run, live[i], func(p segment.Pos) *catalog.Ref {
-			if l, ok := have[refID{run.New.StreamID, int64(p.Epoch), int64(p.Seq)}]; ok {
-				return &l.Ref
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return swaps, nil
+	return catalog.PlanSwaps(r, live, found, have.At)
 }
 
 // liveFroms are the effective live_from of the runs, in order, in one query.
-func (t *tx) liveFroms(r *catalog.Rewrite) ([]segment.Pos, error) {
+func (t *tx) liveFroms(r *catalog.Rewrite) (out []segment.Pos, found int, err error) {
 	rows := make([][3]int64, len(r.Runs))
 	for i := range r.Runs {
 		n := &r.Runs[i].New
@@ -112,10 +98,9 @@ func (t *tx) liveFroms(r *catalog.Rewrite) ([]segment.Pos, error) {
 	}
 	set, err := column.JSON(rows)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	out := make([]segment.Pos, len(r.Runs))
-	found := 0
+	out = make([]segment.Pos, len(r.Runs))
 	err = t.query(`SELECT j.key, s.live_epoch, s.live_seq, c.watermark_seq FROM json_each(?) j CROSS JOIN stream s ON s.id = j.value ->> 0
  CROSS JOIN chain c ON c.epoch = j.value ->> 1 AND c.shard = j.value ->> 2`, func(scan column.Scan) error {
 		var i int
@@ -128,46 +113,31 @@ func (t *tx) liveFroms(r *catalog.Rewrite) ([]segment.Pos, error) {
 		out[i] = catalog.EffectiveLiveFrom(p, r.Runs[i].New.Chain, watermark)
 		return nil
 	}, set)
-	if err == nil && found != len(out) {
-		err = catalog.Conflict("CommitRewrite", "streams and chains", len(out), found)
-	}
-	return out, err
+	return out, found, err
 }
 
 // applySwaps writes what the runs' swaps say: retired rows out, committed ones and
 // remainders in, watchers armed, in this order and as sets.
-func (t *tx) applySwaps(swaps []catalog.Swap, out *catalog.Rewritten) error {
-	var gone, come []catalog.Ref
-	for i := range swaps {
-		sw := &swaps[i]
-		gone = append(gone, sw.Sources()...)
-		out.Retired += len(sw.Retired)
-		if sw.Committed != nil {
-			come = append(come, *sw.Committed)
-			out.Committed = append(out.Committed, *sw.Committed)
-		}
-		if sw.Remainder != nil {
-			come = append(come, *sw.Remainder)
-		}
-	}
+func (t *tx) applySwaps(swaps []catalog.Swap) (catalog.Rewritten, error) {
+	out, gone, come := catalog.SwapRefs(swaps)
 	if len(gone) == 0 {
-		return nil
+		return out, nil
 	}
 	objects, err := t.objects(come)
 	if err != nil {
-		return err
+		return out, err
 	}
 	if err := t.deleteRefs(gone); err != nil {
-		return err
+		return out, err
 	}
 	catalog.SortRefs(come)
 	if err := t.insertRefs(come, func(r *catalog.Ref) int64 { return objects[r.Key] }); err != nil {
-		return err
+		return out, err
 	}
 	if err := t.dropObjects(gone); err != nil {
-		return err
+		return out, err
 	}
-	return t.watchSettled(gone)
+	return out, t.watchSettled(gone)
 }
 
 // objects are the numbers of the keys that refs to come name.
@@ -189,17 +159,9 @@ func (t *tx) objects(refs []catalog.Ref) (map[string]int64, error) {
 // watchSettled arms the reap-checks of the settled objects among the refs, one read
 // grace out. Slots have their settle markers.
 func (t *tx) watchSettled(refs []catalog.Ref) error {
-	var ms []armed
-	seen := map[string]bool{}
-	for i := range refs {
-		if r := &refs[i]; r.Kind.Settled() && !seen[r.Key] {
-			seen[r.Key] = true
-			ms = append(ms, armed{r.Key, r.Class})
-		}
-	}
 	grace, err := t.grace()
 	if err != nil {
 		return err
 	}
-	return t.armAll(catalog.DutyReapCheck, ms, time.Duration(grace))
+	return t.armAll(catalog.DutyReapCheck, catalog.WatchersOf(refs), time.Duration(grace))
 }

@@ -135,10 +135,10 @@ func (t *tx) checkBurn(keys []string, set string) error {
 // burn turns the condemned ones of a set to burned, and arms their last look: a
 // request that was sent before the delete may land after it.
 func (t *tx) burn(set string) error {
-	var ms []armed
+	var ms []catalog.Armed
 	if err := t.query("SELECT key, class FROM intent WHERE state = 'condemned' AND key IN (SELECT value FROM json_each(?))", func(scan column.Scan) error {
-		var a armed
-		err := scan(&a.id, (*string)(&a.class))
+		var a catalog.Armed
+		err := scan(&a.ID, (*string)(&a.Class))
 		ms = append(ms, a)
 		return err
 	}, set); err != nil {

@@ -2,11 +2,8 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/strandline/strandline/catalog"
-	"github.com/strandline/strandline/segment"
 )
 
 // AcceptLoss gives up what a stream has in an object, or what a void slot holds.
@@ -36,13 +33,10 @@ func (t *tx) loseRefs(key, stream string) ([]catalog.Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(live) == 0 {
-		return nil, catalog.NothingToLose(key, stream)
-	}
 	were := catalog.PlainRefs(live)
-	lost := make([]catalog.Ref, len(were))
-	for i := range were {
-		lost[i] = catalog.LoseRef(were[i])
+	lost, err := catalog.LoseRefs(key, stream, were)
+	if err != nil {
+		return nil, err
 	}
 	object, err := t.object(&lost[0]) // one row for all that is lost: its key is the empty one
 	if err != nil {
@@ -68,9 +62,9 @@ func (t *tx) loseRefs(key, stream string) ([]catalog.Ref, error) {
 
 // loseVoid ends the wait of a void slot that holds rows: its chain's trim goes on.
 func (t *tx) loseVoid(key string) error {
-	k, err := segment.ParseKey(key)
-	if err != nil || k.Kind != segment.KeySlot {
-		return catalog.NothingToLose(key, "")
+	k, err := catalog.VoidSlot(key)
+	if err != nil {
+		return err
 	}
 	id := catalog.SettleID(k.Chain, k.ID)
 	n, err := t.execN(`DELETE FROM marker WHERE duty = 'settle' AND id = ?
@@ -81,12 +75,8 @@ func (t *tx) loseVoid(key string) error {
 	if n == 0 {
 		return catalog.NothingToLose(key, "")
 	}
-	grace, err := t.grace()
-	if err != nil {
+	if err := t.armTrim(k.Chain); err != nil {
 		return err
 	}
-	if err := t.arm(catalog.DutyTrimCheck, catalog.ChainID(k.Chain), "", time.Duration(grace)); err != nil {
-		return err
-	}
-	return t.audit(catalog.AuditLoss, key, fmt.Sprintf("void slot %d of chain %s: the rows in it are given up", k.ID, k.Chain))
+	return t.audit(catalog.AuditLoss, key, catalog.DescribeVoidLoss(k))
 }

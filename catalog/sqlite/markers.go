@@ -47,17 +47,12 @@ func (t *tx) version() (v int64, err error) {
 
 // arm creates the marker or raises the standing one's version.
 func (t *tx) arm(d catalog.Duty, id string, class segment.Class, in time.Duration) error {
-	return t.armAll(d, []armed{{id, class}}, in)
-}
-
-type armed struct {
-	id    string
-	class segment.Class
+	return t.armAll(d, []catalog.Armed{{ID: id, Class: class}}, in)
 }
 
 // armAll arms many markers of one duty, in one statement. The trim-check's own
 // clock is kept: an early run must not reset it. Any arm takes a confirmation back.
-func (t *tx) armAll(d catalog.Duty, ms []armed, in time.Duration) error {
+func (t *tx) armAll(d catalog.Duty, ms []catalog.Armed, in time.Duration) error {
 	if len(ms) == 0 {
 		return nil
 	}
@@ -65,10 +60,10 @@ func (t *tx) armAll(d catalog.Duty, ms []armed, in time.Duration) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(ms, func(x, y armed) int { return cmp.Compare(x.id, y.id) })
+	slices.SortFunc(ms, func(x, y catalog.Armed) int { return cmp.Compare(x.ID, y.ID) })
 	rows := make([][2]string, len(ms))
 	for i, m := range ms {
-		rows[i] = [2]string{m.id, string(m.class)}
+		rows[i] = [2]string{m.ID, string(m.Class)}
 	}
 	set, err := column.JSON(rows)
 	if err != nil {

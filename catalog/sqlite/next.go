@@ -33,19 +33,11 @@ func (t *tx) armMerge(pack *catalog.Ref, fan int) error {
 	return t.arm(catalog.DutyPackMerge, catalog.PackMergeID(pack.Chain, pack.Generation), "", 0)
 }
 
-// tailEnd is where the ref before a committed one ends.
-type tailEnd struct {
-	stream int64
-	last   segment.Pos
-}
-
 // armTails arms the tail-fills of the stream objects right before the committed refs.
 func (t *tx) armTails(target int64, committed []catalog.Ref) error {
-	after := map[tailEnd]*catalog.Ref{}
 	var ends [][3]int64
 	for i := range committed {
 		if r := &committed[i]; r.Kind == catalog.RefStream && r.PrevLast != (segment.Pos{}) {
-			after[tailEnd{r.StreamID, r.PrevLast}] = r
 			ends = append(ends, [3]int64{r.StreamID, int64(r.PrevLast.Epoch), int64(r.PrevLast.Seq)})
 		}
 	}
@@ -63,12 +55,5 @@ func (t *tx) armTails(target int64, committed []catalog.Ref) error {
 	if err != nil {
 		return err
 	}
-	var ms []armed
-	for i := range tails {
-		l := &tails[i]
-		if r := after[tailEnd{l.StreamID, l.LastPos()}]; r != nil && !l.Dead(l.LiveFrom) && catalog.TailFillDue(&l.Ref, r, target) {
-			ms = append(ms, armed{l.Key, l.Class})
-		}
-	}
-	return t.armAll(catalog.DutyTailFill, ms, 0)
+	return t.armAll(catalog.DutyTailFill, catalog.TailsDue(committed, tails, target), 0)
 }

@@ -65,21 +65,16 @@ func (t *tx) object(r *catalog.Ref) (int64, error) {
 	return id, nil
 }
 
-// refID is a ref's primary key, as JSON.
-type refID [3]int64
-
-func idOf(r *catalog.Ref) refID { return refID{r.StreamID, int64(r.Epoch), int64(r.First)} }
-
 func idsOf(refs []catalog.Ref) (string, error) {
-	ids := make([]refID, len(refs))
+	ids := make([]column.RefID, len(refs))
 	for i := range refs {
-		ids[i] = idOf(&refs[i])
+		ids[i] = column.IDOf(&refs[i])
 	}
 	return column.JSON(ids)
 }
 
 // standing reads those of the refs that stand, whatever they look like now.
-func (t *tx) standing(refs []catalog.Ref) (map[refID]catalog.LiveRef, error) {
+func (t *tx) standing(refs []catalog.Ref) (column.Standing, error) {
 	set, err := idsOf(refs)
 	if err != nil {
 		return nil, err
@@ -89,9 +84,9 @@ func (t *tx) standing(refs []catalog.Ref) (map[refID]catalog.LiveRef, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[refID]catalog.LiveRef, len(have))
+	out := make(column.Standing, len(have))
 	for _, l := range have {
-		out[idOf(&l.Ref)] = l
+		out[column.IDOf(&l.Ref)] = l
 	}
 	return out, nil
 }

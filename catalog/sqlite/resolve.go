@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"time"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/internal/column"
@@ -40,11 +39,7 @@ func (t *tx) resolveSettled(c segment.Chain, markers []catalog.MarkerRef) (int, 
 		return 0, err
 	}
 	row.TransitSince = column.At(since)
-	grace, err := t.grace()
-	if err != nil {
-		return 0, err
-	}
-	if err := t.arm(catalog.DutyTrimCheck, catalog.ChainID(c), "", time.Duration(grace)); err != nil {
+	if err := t.armTrim(c); err != nil {
 		return 0, err
 	}
 	return len(done), t.putChain(&row)
@@ -58,16 +53,13 @@ type settledArg struct {
 }
 
 func settledArgs(c segment.Chain, markers []catalog.MarkerRef) ([]settledArg, error) {
+	slots, err := catalog.SettleSlots(c, markers)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]settledArg, len(markers))
 	for i, m := range markers {
-		chain, id, err := catalog.ParseSettleID(m.ID)
-		if err != nil {
-			return nil, err
-		}
-		if chain != c || m.Duty != catalog.DutySettle {
-			return nil, catalog.Invalid("ResolveSettled", "marker %s %s is not one of chain %s", m.Duty, m.ID, c)
-		}
-		out[i] = settledArg{m.ID, int64(id), m.Version}
+		out[i] = settledArg{m.ID, int64(slots[i]), m.Version}
 	}
 	return out, nil
 }

@@ -10,31 +10,26 @@ import (
 
 // TrimStream raises a stream's live_from and arms its teardown.
 func (d *DB) TrimStream(ctx context.Context, name string, pos segment.Pos) (catalog.Stream, error) {
-	return d.trimStream(ctx, "TrimStream", name, func(s *catalog.Stream) (segment.Pos, bool, error) {
-		return pos, s.Deleted, catalog.CheckTrimPos(s, pos)
+	return d.trimStream(ctx, "TrimStream", name, func(s catalog.Stream) (catalog.Stream, error) {
+		return catalog.TrimStream(s, pos)
 	})
 }
 
 // DeleteStream trims through the tip and lists the stream as deleted.
 func (d *DB) DeleteStream(ctx context.Context, name string) (catalog.Stream, error) {
-	return d.trimStream(ctx, "DeleteStream", name, func(s *catalog.Stream) (segment.Pos, bool, error) {
-		return s.Last.Next(), true, nil
+	return d.trimStream(ctx, "DeleteStream", name, func(s catalog.Stream) (catalog.Stream, error) {
+		return catalog.DeleteStream(s), nil
 	})
 }
 
-func (d *DB) trimStream(ctx context.Context, verb, name string, decide func(*catalog.Stream) (segment.Pos, bool, error)) (s catalog.Stream, err error) {
+func (d *DB) trimStream(ctx context.Context, verb, name string, decide func(catalog.Stream) (catalog.Stream, error)) (s catalog.Stream, err error) {
 	err = d.write(ctx, verb, func(t *tx) (err error) {
 		if s, _, err = t.streamBy("s.name = ?", name); err != nil {
 			return err
 		}
-		pos, deleted, err := decide(&s)
-		if err != nil {
+		if s, err = decide(s); err != nil {
 			return err
 		}
-		if s.LiveFrom.Less(pos) { // never lowered (I6)
-			s.LiveFrom = pos
-		}
-		s.Deleted = deleted
 		if err := t.exec("UPDATE stream SET live_epoch = ?, live_seq = ?, deleted = ? WHERE id = ?",
 			int64(s.LiveFrom.Epoch), int64(s.LiveFrom.Seq), s.Deleted, s.ID); err != nil {
 			return err
@@ -59,17 +54,10 @@ func (d *DB) WalkStream(ctx context.Context, streamID int64, limit int) (w catal
 			if err != nil {
 				return err
 			}
-			switch {
-			case l.Dead(l.LiveFrom) && len(w.Dead) == catalog.PageSize(limit):
-				w.More = true
+			if w.Take(&l, catalog.PageSize(limit)) {
 				return errStop
-			case l.Dead(l.LiveFrom):
-				w.Dead = append(w.Dead, l.Ref)
-				return nil
-			case l.Straddles(l.LiveFrom):
-				w.Straddle = &l.Ref
 			}
-			return errStop // the first live one: all behind it lie higher
+			return nil
 		}, streamID)
 	})
 	if err != nil {
@@ -84,10 +72,8 @@ func (d *DB) ArmWatchers(ctx context.Context, refs []catalog.Ref) error {
 		return nil
 	}
 	return d.write(ctx, "ArmWatchers", func(t *tx) error {
-		for i := range refs {
-			if !refs[i].Kind.Known() {
-				return catalog.ErrUnknownKind("ArmWatchers", refs[i].Kind, refs[i].Key)
-			}
+		if err := catalog.CheckKnown("ArmWatchers", refs); err != nil {
+			return err
 		}
 		if err := t.watchSettled(refs); err != nil {
 			return err
@@ -102,13 +88,13 @@ func (t *tx) slotsDue(keys []string, unnamed bool) error {
 	if len(keys) == 0 {
 		return nil
 	}
+	all, err := catalog.SettleIDs(keys)
+	if err != nil {
+		return err
+	}
 	rows := make([][2]string, len(keys))
 	for i, key := range keys {
-		k, err := segment.ParseKey(key)
-		if err != nil || k.Kind != segment.KeySlot {
-			return catalog.ErrUnknownKind("slots due", catalog.RefSlot, key)
-		}
-		rows[i] = [2]string{catalog.SettleID(k.Chain, k.ID), key}
+		rows[i] = [2]string{all[i], key}
 	}
 	set, err := column.JSON(rows)
 	if err != nil {
@@ -148,14 +134,7 @@ func (d *DB) RetireRefs(ctx context.Context, refs []catalog.Ref) (retired int, e
 		if err != nil {
 			return err
 		}
-		var gone []catalog.Ref
-		for i := range refs {
-			l, ok := have[idOf(&refs[i])]
-			if ok && l.Same(&refs[i]) && l.Dead(l.LiveFrom) {
-				gone = append(gone, l.Ref)
-				delete(have, idOf(&refs[i])) // named twice, counted once
-			}
-		}
+		gone := catalog.Retirable(refs, have.Of)
 		if len(gone) == 0 {
 			return nil
 		}

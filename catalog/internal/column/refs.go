@@ -45,3 +45,28 @@ func Ref(scan Scan, name any, more ...any) (catalog.LiveRef, error) {
 	l.LiveFrom = catalog.EffectiveLiveFrom(segment.Pos{Epoch: segment.Epoch(liveEpoch), Seq: segment.Seq(liveSeq)}, r.Chain, segment.Seq(watermark))
 	return l, nil
 }
+
+// RefID is a ref's primary key: stream, epoch, first.
+type RefID [3]int64
+
+// IDOf is the key of a ref.
+func IDOf(r *catalog.Ref) RefID { return RefID{r.StreamID, int64(r.Epoch), int64(r.First)} }
+
+// Standing are refs as they stand.
+type Standing map[RefID]catalog.LiveRef
+
+// Of is the one that begins where r does, nil if none does.
+func (s Standing) Of(r *catalog.Ref) *catalog.LiveRef {
+	if l, ok := s[IDOf(r)]; ok {
+		return &l
+	}
+	return nil
+}
+
+// At is the one that begins at a position of a stream, nil if none does.
+func (s Standing) At(stream int64, at segment.Pos) *catalog.Ref {
+	if l, ok := s[RefID{stream, int64(at.Epoch), int64(at.Seq)}]; ok {
+		return &l.Ref
+	}
+	return nil
+}
