@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/strandline/strandline/internal/httpapi"
+	"github.com/strandline/strandline/internal/otlp"
 )
 
 // listenFlags are the knobs of a process that serves HTTP: up, writer, reader, auditor.
@@ -142,7 +143,7 @@ func (l *listenFlags) surround(log *slog.Logger) (*surroundings, error) {
 
 // fill gives the routes what stands around them.
 func (s *surroundings) fill(d *httpapi.Deps) {
-	d.Guard, d.Wrap, d.Metrics, d.Logs = s.guard, s.wrap, s.metrics, s.logs
+	d.Guard, d.Wrap, d.Metrics, d.Logs, d.LogsForm = s.guard, s.wrap, s.metrics, s.logs, otlp.InForm
 }
 
 func (s *surroundings) scheme() string {

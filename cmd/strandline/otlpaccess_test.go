@@ -49,8 +49,8 @@ func TestOTLPAccess(t *testing.T) {
 	rl := logs.ResourceLogs().AppendEmpty()
 	rl.Resource().Attributes().PutStr("service.name", streamOf(4, segment.Shard(3))) // the other writer's
 	rl.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().SetTimestamp(1)
-	if resp := postLogs(t, a.url, logs); resp.StatusCode != http.StatusUnauthorized {
-		t.Errorf("HTTP without a token: %s", resp.Status)
+	if resp := postLogs(t, a.url, logs); resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("Content-Type") != "application/x-protobuf" {
+		t.Errorf("HTTP without a token: %s, %v", resp.Status, resp.Header)
 	}
 	conn, err := grpc.NewClient(port, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

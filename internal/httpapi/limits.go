@@ -136,7 +136,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	var late interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &late) && late.Timeout():
-		return n, fmt.Errorf("%w: %d bytes in %v; send at least %d a second", errBodyTime, b.n, time.Since(b.began).Round(time.Second), bodyRate)
+		return n, fmt.Errorf("%w: %d bytes in %v; send at least %d a second: %w", errBodyTime, b.n, time.Since(b.began).Round(time.Second), bodyRate, err)
 	case err != nil:
 		// The server reads on to notice a client that goes away, and that has no deadline:
 		// HTTP/1 clears it itself before it does.

@@ -60,6 +60,7 @@ const (
 	rowsPattern     = streamPattern + "/rows"
 	shardPattern    = "/v1/shards/{shard}"
 	consumerPattern = shardPattern + "/consumers/{name}"
+	logsPattern     = "/v1/logs"
 )
 
 // table is the routes of this server, in the order of the documents.
@@ -90,7 +91,7 @@ func (s *server) table() []route {
 		unary("POST", "/v1/flush", ScopeAdmin, s.flush),
 		off(unary("GET", "/v1/status", ScopeRead, s.status), s.Status == nil),
 		off(unary("GET", "/v1/explain", ScopeRead, s.explain, "key", "stream", "pos", "read"), s.Explain == nil),
-		{Route: Route{"POST", "/v1/logs", ScopeAppend}, serve: s.unary(s.logs), off: s.Logs == nil},
+		{Route: Route{"POST", logsPattern, ScopeAppend}, serve: s.unary(s.logs), off: s.Logs == nil},
 		unary("GET", "/v1/openapi.json", ScopeRead, document(jsonType, openAPIJSON)),
 		giving(yamlType, unary("GET", "/v1/openapi.yaml", ScopeRead, document(yamlType, openAPIYAML))),
 		// Probes and scrapes are answered under any load: a busy process is not a dead one.

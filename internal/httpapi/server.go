@@ -75,6 +75,9 @@ type Deps struct {
 	Wrap func(pattern string, next http.Handler) http.Handler
 	// Logs is OTLP/HTTP at POST /v1/logs; nil: there is no such route.
 	Logs http.Handler
+	// LogsForm is around all that is answered there, so that refusals by others than Logs (Guard,
+	// limits) are in OTLP's form, too; nil: they are problems as of any route.
+	LogsForm func(next http.Handler) http.Handler
 	// Metrics is the scrape at GET /metrics; nil: there is no such route.
 	Metrics http.Handler
 	// Trimmer serves trim and delete; nil: they answer 501 read-only.
@@ -108,7 +111,7 @@ type server struct {
 }
 
 // Handler serves the routes.
-func Handler(d Deps) http.Handler { return newServer(d).handler() }
+func Handler(d Deps) http.Handler { return d.logsInForm(newServer(d).handler()) }
 
 func newServer(d Deps) *server {
 	if d.Logger == nil {

@@ -36,9 +36,12 @@ func readPart(in io.Reader, first int64, mine *share) ([]byte, error) {
 	body, err := readAll(in, first, mine)
 	var over *http.MaxBytesError
 	var no *refusal
+	var late interface{ Timeout() bool }
 	switch {
 	case err == nil:
 		return body, nil
+	case errors.As(err, &late) && late.Timeout():
+		return nil, &refusal{http.StatusRequestTimeout, err.Error()}
 	case errors.As(err, &over):
 		return nil, bodyTooLarge()
 	case errors.As(err, &no), errors.Is(err, errBusy):

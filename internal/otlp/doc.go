@@ -9,6 +9,7 @@
 //
 //	receiver.go   New, take: the steps above, for HTTP and gRPC alike
 //	http.go       POST /v1/logs; body.go reads and decompresses within bounds
+//	inform.go     refusals by what stands around the route, in OTLP's form
 //	grpc.go       LogsService/Export; health.go the health service
 //	admit.go      how many calls may be under way, and how long a message may take to come
 //	packed.go     messages of gRPC, unpacked within the bound on memory

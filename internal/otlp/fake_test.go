@@ -117,14 +117,14 @@ func inJSON(t testing.TB, logs plog.Logs) []byte {
 }
 
 // post sends a body; headers are pairs.
-func post(r *Receiver, form string, body []byte, headers ...string) *httptest.ResponseRecorder {
+func post(h http.Handler, form string, body []byte, headers ...string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(http.MethodPost, "/v1/logs", bytes.NewReader(body))
 	req.Header.Set("Content-Type", form)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Add(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	r.ServeHTTP(w, req)
+	h.ServeHTTP(w, req)
 	return w
 }
 

@@ -84,7 +84,7 @@ func verdictOf(err error) verdict {
 	}
 	var no *refusal
 	if errors.As(err, &no) {
-		return verdict{http: no.http, code: codes.InvalidArgument, text: v.text}
+		return verdict{http: no.http, code: codeOf(no.http), text: v.text}
 	}
 	var pressure *localtier.BackpressureError
 	var epoch *localtier.EpochError

@@ -1,0 +1,94 @@
+package otlp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// asProblem is what the other routes of a process, and what stands around all of them, refuse
+// requests with.
+const asProblem = "application/problem+json"
+
+// InForm says what others refuse of the requests to ServeHTTP, a guard or a limit, in the form
+// that the OTLP specification has for it: google.rpc.Status as protobuf or JSON, as the request
+// was. Other answers go through as they are.
+func InForm(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		form, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
+		if err != nil || form != asProtobuf {
+			form = asJSON
+		}
+		t := &translator{ResponseWriter: w}
+		next.ServeHTTP(t, req)
+		if t.code != 0 {
+			fail(w, form, t.refusal())
+		}
+	})
+}
+
+// translator keeps a problem document back.
+type translator struct {
+	http.ResponseWriter
+	code int // of the problem; 0: none was answered
+	body bytes.Buffer
+}
+
+// Unwrap is for http.ResponseController.
+func (t *translator) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+func (t *translator) WriteHeader(code int) {
+	if t.code == 0 && t.Header().Get("Content-Type") == asProblem {
+		t.code = code
+		return
+	}
+	t.ResponseWriter.WriteHeader(code)
+}
+
+func (t *translator) Write(p []byte) (int, error) {
+	if t.code != 0 {
+		return t.body.Write(p) // the process's own, and short
+	}
+	return t.ResponseWriter.Write(p)
+}
+
+// refusal is the problem as a verdict.
+func (t *translator) refusal() error {
+	var p struct{ Code, Title, Detail string }
+	if json.Unmarshal(t.body.Bytes(), &p) != nil || p.Detail == "" {
+		p.Detail = p.Title
+	}
+	if p.Code != "" {
+		p.Detail += " (" + p.Code + ")"
+	}
+	if s, err := strconv.Atoi(t.Header().Get("Retry-After")); err == nil && t.code == http.StatusServiceUnavailable {
+		return &LaterError{After: time.Duration(s) * time.Second, Err: errors.New(p.Detail)}
+	}
+	return &refusal{t.code, p.Detail}
+}
+
+// codeOf is the gRPC code of a refusal, for those who look at it rather than at HTTP's.
+func codeOf(status int) codes.Code {
+	switch status {
+	case http.StatusUnauthorized:
+		return codes.Unauthenticated
+	case http.StatusForbidden:
+		return codes.PermissionDenied
+	case http.StatusRequestTimeout:
+		return codes.DeadlineExceeded
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return codes.Unimplemented
+	case http.StatusServiceUnavailable:
+		return codes.Unavailable
+	}
+	if status >= http.StatusInternalServerError {
+		return codes.Internal
+	}
+	return codes.InvalidArgument
+}

@@ -1,0 +1,87 @@
+package otlp
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// TestInForm: what others refuse comes in the request's form, with the code that OTLP's
+// senders act on; what is no refusal goes through as it is.
+func TestInForm(t *testing.T) {
+	for _, x := range []struct {
+		http int
+		code codes.Code
+	}{
+		{401, codes.Unauthenticated},
+		{403, codes.PermissionDenied},
+		{404, codes.Unimplemented},
+		{405, codes.Unimplemented},
+		{408, codes.DeadlineExceeded},
+		{413, codes.InvalidArgument},
+		{500, codes.Internal},
+		{503, codes.Unavailable},
+	} {
+		h := InForm(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", asProblem)
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			if x.http == 503 {
+				w.Header().Set("Retry-After", "7")
+			}
+			w.WriteHeader(x.http)
+			_, _ = io.WriteString(w, `{"code":"some-code","title":"a title",`)
+			_, _ = io.WriteString(w, `"detail":"what to do"}`)
+		}))
+		for _, form := range []string{asProtobuf, asJSON, asJSON + "; charset=utf-8", ""} {
+			w := post(h, form, []byte("x"))
+			want := asJSON
+			if form == asProtobuf {
+				want = asProtobuf
+			}
+			if w.Code != x.http || w.Header().Get("Content-Type") != want || w.Header().Get("WWW-Authenticate") == "" {
+				t.Errorf("%d of %q: %d %v", x.http, form, w.Code, w.Header())
+			}
+			st := statusOf(t, w)
+			if codes.Code(st.GetCode()) != x.code || st.GetMessage() != "what to do (some-code)" {
+				t.Errorf("%d: %v", x.http, st)
+			}
+			if again := x.http == 503; again != (retryOf(st) == 7*time.Second) || again != (w.Header().Get("Retry-After") == "7") {
+				t.Errorf("%d: %v %v", x.http, st, w.Header())
+			}
+		}
+	}
+	through := InForm(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, "as it is")
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+	}))
+	if w := post(through, asProtobuf, nil); w.Code != 200 || w.Body.String() != "as it is" || !w.Flushed {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestSlowBody: a body that does not come in time is no malformed one.
+func TestSlowBody(t *testing.T) {
+	l := newLog()
+	req := httptest.NewRequest(http.MethodPost, "/v1/logs", io.MultiReader(strings.NewReader("ab"), slow{}))
+	req.Header.Set("Content-Type", asProtobuf)
+	w := httptest.NewRecorder()
+	receiver(t, l, nil).ServeHTTP(w, req)
+	if st := statusOf(t, w); w.Code != http.StatusRequestTimeout || codes.Code(st.GetCode()) != codes.DeadlineExceeded || len(l.calls) > 0 {
+		t.Errorf("%d %v, %d appends", w.Code, st, len(l.calls))
+	}
+}
+
+// slow is a body whose time is over.
+type slow struct{}
+
+func (slow) Read([]byte) (int, error) { return 0, slow{} }
+func (slow) Error() string            { return "too slow" }
+func (slow) Timeout() bool            { return true }
