@@ -31,6 +31,7 @@ const (
 	codeCrash        = "57P02"
 	codeCannotAccept = "57P03"
 	codeDropped      = "57P04"
+	codeInternal     = "XX000"
 
 	// The session waited for its client for too long, in a transaction, with one, or without
 	// one. What was sent behind that was not looked at.
@@ -64,12 +65,21 @@ func gone(err error) bool {
 	}
 	code := codeOf(err)
 	switch code {
+	case codeInternal:
+		return noSession(err)
 	case codeReadOnly, codeTooMany, codeAdminEnd, codeCrash, codeCannotAccept, codeIdleInTx, codeTxTimeout, codeIdleSession:
 		return true
 	case "":
 		return brokenWire(err)
 	}
 	return code[:2] == "08"
+}
+
+// noSession: the server began no session, for a reason that it has no code for. That says
+// nothing of its data: on a full disk it cannot write the file that each new session reads.
+func noSession(err error) bool {
+	var connect *pgconn.ConnectError
+	return codeOf(err) == codeInternal && errors.As(err, &connect)
 }
 
 // brokenWire: no server answered, or its answer was cut.
@@ -88,6 +98,8 @@ func kindOf(err error) error {
 	switch {
 	case code == codeDiskFull:
 		return catalog.ErrNoSpace
+	case noSession(err):
+		return catalog.ErrUnavailable
 	case code == codeUnique, code == codeDropped, len(code) == 5 && slices.Contains([]string{"23", "XX"}, code[:2]):
 		return catalog.ErrCorrupt
 	case conflicted(err), gone(err), code == codeLockTimeout, code == codeCanceled, len(code) == 5 && slices.Contains([]string{"53", "57", "58"}, code[:2]):
@@ -120,6 +132,8 @@ func nextStep(kind, err error) string {
 		return "; make room on the disk of PostgreSQL"
 	case code == codeReadOnly, readOnlyServer(err):
 		return "; no server of the DSN takes writes: promote one, or name the primary, and look for default_transaction_read_only"
+	case noSession(err):
+		return "; PostgreSQL begins no session: look at its log, and at the room on its disk"
 	case code == codeTooMany:
 		return "; raise max_connections, or lower the pools' size"
 	case code == codeLockTimeout, code == codeCanceled:
