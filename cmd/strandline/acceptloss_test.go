@@ -120,6 +120,7 @@ func auditOnce(t *testing.T, dir string) result {
 // TestAcceptLoss: a slot is gone for good. Until a person says so reading stops there and
 // its chain owes; then the rest is read and settled, and the chain dries out.
 func TestAcceptLoss(t *testing.T) {
+	t.Parallel()
 	dir, slots := threeSlots(t)
 	lose := func(args ...string) result {
 		t.Helper()
@@ -203,6 +204,7 @@ func TestAcceptLoss(t *testing.T) {
 // TestAcceptLossVoid: a slot that was absorbed as void keeps its chain from being trimmed,
 // until a person says that what is in it may go.
 func TestAcceptLossVoid(t *testing.T) {
+	t.Parallel()
 	dir, slots := threeSlots(t)
 	db := openCatalog(t, dir)
 	rows, err := db.Chains(t.Context())
@@ -249,10 +251,12 @@ func TestAcceptLossVoid(t *testing.T) {
 // TestAcceptLossSound: what lies beside the damage can be copied first, by the commands
 // that are printed, and goes only on a second word.
 func TestAcceptLossSound(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	up := startUp(t, dir, "--shards", "1", "--settle-age", "24h", "--segment-size", "32MiB")
 	var lines strings.Builder
-	for i := range 48 { // rows that hardly compress, for more than two chunks
+	const all = 28
+	for i := range all { // rows that hardly compress, for more than two chunks
 		fmt.Fprintf(&lines, "%02d-%s\n", i, noise(1<<20))
 	}
 	cli(t, lines.String(), "append", "s", "--server", up.url, "--ack", "shared").want(t, exitOK)
@@ -296,13 +300,13 @@ func TestAcceptLossSound(t *testing.T) {
 		got.want(t, exitOK)
 		rows += strings.Count(got.out, "\n")
 	}
-	if want := 48 - int(f.Chunks[1].Rows); rows != want {
+	if want := all - int(f.Chunks[1].Rows); rows != want {
 		t.Errorf("%d rows were copied, %d can be read", rows, want)
 	}
 	if r := fsckOf(t, dir, exitOK); r.LostTotal != 0 {
 		t.Fatalf("given up at the first word: %+v", r)
 	}
-	lose("--yes", "--with-sound-rows").want(t, exitOK, "48 rows are given up")
+	lose("--yes", "--with-sound-rows").want(t, exitOK, fmt.Sprintf("%d rows are given up", all))
 	if r := fsckOf(t, dir, exitFailed); r.LostTotal != 1 || r.DamageTotal != 0 { // the object is pending garbage
 		t.Fatalf("%+v", r)
 	}

@@ -121,6 +121,7 @@ func TestSmuggling(t *testing.T) {
 
 // TestOversize: what is too long is refused before it is in memory.
 func TestOversize(t *testing.T) {
+	t.Parallel()
 	up := startUp(t, t.TempDir(), "--shards", "1")
 	long := strings.Repeat("a", 1<<20)
 	for name, c := range map[string]struct {

@@ -28,6 +28,7 @@ func TestAuditorRefusesFlags(t *testing.T) {
 // TestAuditorServesThePolicies: packs merge in one run; a dry run says so before; budget and
 // duties are in what is printed.
 func TestAuditorServesThePolicies(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	graces := []string{"--settle-age", "1h", "--auditor-read-grace", "1s", "--auditor-orphan-grace", "10s", "--auditor-lease", "1s"}
 	audit := append([]string{"auditor", "--once", "--dir", dir, "--pack-merge-fan", "2"}, graces...)

@@ -11,6 +11,7 @@ import (
 
 // TestBenchAuditor: one part, as a table and as JSON; nothing is left.
 func TestBenchAuditor(t *testing.T) {
+	t.Parallel()
 	dir, catalogs := t.TempDir(), t.TempDir()
 	args := []string{
 		"bench", "auditor", "--store", "standard=file://" + dir, "--dir", catalogs, "--quick", "--only", "^(debt|reap)$",

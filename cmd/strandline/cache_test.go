@@ -40,6 +40,7 @@ func cacheStats(t *testing.T, all ...*running) (sum instance.Stats) {
 // A deployment behind two instances: reads come from them and equal the bucket's, the
 // auditor deletes through them and reads past them, and what it deleted is gone from them.
 func TestObjectCache(t *testing.T) {
+	t.Parallel()
 	dir, scratch := t.TempDir(), t.TempDir()
 	bucket := (&url.URL{Scheme: "file", Path: filepath.Join(dir, "bucket")}).String()
 	up := startUp(t, dir, "--shards", "1", "--auditor-read-grace", "1s", "--auditor-orphan-grace", "5s", "--settle-age", "1h")
@@ -103,6 +104,7 @@ func TestObjectCacheRefusals(t *testing.T) {
 
 // A copy of a deployment, started with the original's instances, deletes nothing there.
 func TestObjectCacheOfACopy(t *testing.T) {
+	t.Parallel()
 	dir, copied := t.TempDir(), t.TempDir()
 	up := startUp(t, dir, "--shards", "1", "--auditor-read-grace", "1s", "--auditor-orphan-grace", "5s", "--settle-age", "1h")
 	cli(t, "kept\n", "append", "s", "--server", up.url, "--ack", "shared").want(t, exitOK)

@@ -333,6 +333,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestDay is an ordinary day: append, read, list, trim, delete, audit, check.
 func TestDay(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	up := startUp(t, dir, "--shards", "2")
 	r := cli(t, "one\ntwo\nthree", "append", "day", "--server", up.url, "--ack", "shared", "--json")

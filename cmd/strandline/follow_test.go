@@ -100,6 +100,7 @@ func (n *numberer) until(ctx context.Context, t *testing.T, last int) {
 // deleted, and another process takes its shards. A client goes on appending without a row lost or
 // twice, and every follower, through a server or from the bucket alone, sees each row once.
 func TestFollowTakeover(t *testing.T) {
+	t.Parallel()
 	binary := buildBinary(t)
 	tier := shared(t)
 	root := t.TempDir()
@@ -252,6 +253,7 @@ func (r *running) flush(t *testing.T) {
 // TestSince: rows by time from the bucket: what is older is left out, and refs of older rows
 // are not read.
 func TestSince(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	up := startUp(t, dir, "--shards", "1")
 	c, err := client.New(client.Config{URL: up.url})

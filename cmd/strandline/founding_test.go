@@ -69,6 +69,7 @@ func TestNoLeaseYet(t *testing.T) {
 
 // TestAppendWithoutAnAnswer: what was sent and not answered may have been appended.
 func TestAppendWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if _, err := io.ReadAll(r.Body); err != nil {

@@ -162,6 +162,7 @@ func postRows(ctx context.Context, base, stream string, body []byte) (first uint
 // TestSIGKILL kills `up` at random moments under load, again and again on one
 // directory: every acknowledged row is there after each restart's end, in order, once.
 func TestSIGKILL(t *testing.T) {
+	t.Parallel()
 	binary := buildBinary(t)
 	dir := t.TempDir()
 	senders := make([]*sender, 6)

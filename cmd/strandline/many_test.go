@@ -52,6 +52,7 @@ func (s *sharedSender) run(ctx context.Context, base string) {
 // is killed under load and its disk deleted; the other machine's writer takes its
 // shards. Every row that was acknowledged as shared is there, where it was.
 func TestManyWriters(t *testing.T) {
+	t.Parallel()
 	binary := buildBinary(t)
 	tier := shared(t)
 	root := t.TempDir()
@@ -147,6 +148,7 @@ func holdsAll(t *testing.T, s *sharedSender, rows []row) {
 
 // TestDriveProcesses runs each drive as people do.
 func TestDriveProcesses(t *testing.T) {
+	t.Parallel()
 	binary := buildBinary(t)
 	dir := filepath.Join(t.TempDir(), "drive")
 	for _, name := range []string{"recovery", "affinity", "shared", "gc", "shared-gc"} {

@@ -28,6 +28,7 @@ func keysBelow(t *testing.T, bucket, prefix string) (n int) {
 // TestEpochOfAnotherClass: slots of an epoch go to the buckets of its class, to each; what
 // the auditor makes of them is of class standard.
 func TestEpochOfAnotherClass(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	bucket := func(name string) string { return filepath.Join(dir, name) }
 	tier := []string{

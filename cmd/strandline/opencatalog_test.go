@@ -58,6 +58,7 @@ func TestPostgresNoDeployment(t *testing.T) {
 // TestPostgresProcesses: the life of rows with a catalog in PostgreSQL, as processes: taken
 // in, absorbed, settled, trimmed, read cold, checked. The password is in no log.
 func TestPostgresProcesses(t *testing.T) {
+	t.Parallel()
 	binary := buildBinary(t)
 	root := t.TempDir()
 	dsn := pgserver.NewDatabase(t)

@@ -190,6 +190,7 @@ func awaitRecords(t *testing.T, base string, n int, streams ...string) {
 // answered yet; then the Collector is killed with a queue that it could not send. Every
 // record is there, and once.
 func TestCollector(t *testing.T) {
+	t.Parallel()
 	const kills, first, rest = 4, 2000, 300
 	binary, dir := buildBinary(t), t.TempDir()
 	r := newRelay(t)

@@ -89,6 +89,7 @@ func TestReader(t *testing.T) {
 
 // TestReaderGoesOnToTheNextEpoch: the shard of a stream is the new epoch's.
 func TestReaderGoesOnToTheNextEpoch(t *testing.T) {
+	t.Parallel()
 	tier := shared(t)
 	w := startWriter(t, tier, t.TempDir())
 	r := start(t, with([]string{"reader"}, tier...)...)
