@@ -39,6 +39,9 @@ func appendingOf(r *http.Request) (a appending, err error) {
 	if err := segment.CheckStream(a.stream); err != nil {
 		return a, err
 	}
+	if err := mustBeRows(r.Header); err != nil {
+		return a, err
+	}
 	q := r.URL.Query()
 	a.ack = localtier.Ack(q.Get("ack"))
 	if a.ack != localtier.AckDefault && a.ack != localtier.AckLocal && a.ack != localtier.AckShared {

@@ -14,6 +14,7 @@ const (
 	eventsType = "text/event-stream"
 	jsonType   = "application/json"
 	yamlType   = "application/yaml"
+	bytesType  = "application/octet-stream"
 )
 
 // accepts says whether a request takes an answer of a type; without Accept, any.
@@ -72,4 +73,21 @@ func mustBeJSON(h http.Header) error {
 		return fmt.Errorf("%w: %s; send %s", errMedia, given, jsonType)
 	}
 	return nil
+}
+
+// mustBeRows refuses an append whose body says that it is neither NDJSON nor lines as they are:
+// of a JSON document, say, each line would become a row. Raw are bodies that say nothing, or
+// what clients say of bytes when they are not told otherwise.
+func mustBeRows(h http.Header) error {
+	given := h.Get("Content-Type")
+	if given == "" {
+		return nil
+	}
+	kind, _, err := mime.ParseMediaType(given)
+	switch {
+	case err != nil:
+	case kind == ndjsonType, kind == bytesType, kind == formType, strings.HasPrefix(kind, "text/") && kind != "text/json":
+		return nil
+	}
+	return fmt.Errorf("%w: %.100q; send %s for objects with a payload, text/plain or %s for lines that are the payloads as they are", errMedia, given, ndjsonType, bytesType)
 }
