@@ -8,6 +8,7 @@
 //	process.go  the binary as child processes
 //	load.go     append over HTTP
 //	verify.go   read back and compare
+//	audit.go    settle and audit until nothing is due, and what that cost
 //	phases.go   the story, in order
 //
 // `make demo` runs it; so does its test.

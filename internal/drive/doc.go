@@ -12,7 +12,7 @@
 //	affinity.go   one writer a shard: the others are refused and read cold; affinityjudge.go its claims
 //	shared.go     a disk is lost: the bucket has all that was shared
 //	gc.go         retention at the owner, and a restart after it
-//	sharedgc.go   retention across the bucket: owner, reader and new owner see the same
+//	sharedgc.go   retention across the bucket: owner, reader and new owner see the same; sharedgcjudge.go its claims
 //
 // A drive has two halves. The first does and reads, and gathers what it read; the second
 // is a pure judgement of that. A claim holds only if its judgement finds nothing wrong in
