@@ -150,6 +150,9 @@ func attemptError(ctx context.Context, err error) error {
 	if errors.As(err, &held) {
 		return held.err
 	}
+	if refused := handshakeError(err); refused != nil {
+		return &lostError{err: refused}
+	}
 	return &lostError{sent: !before(err), err: err}
 }
 

@@ -18,14 +18,15 @@
 //     row twice or out of order, and ends with an error if it is not whole.
 //
 // Errors: what a server said is a *Problem, and errors.Is tells its kind (ErrNotOwner, ErrTrimmed,
-// ErrForked …). ErrUnreachable: no server answered. ErrUnknown: it may have been carried out, and
+// ErrForked …). ErrUnreachable: no server answered, or it ended the TLS
+// handshake (*HandshakeError). ErrUnknown: it may have been carried out, and
 // the answer is lost. The end of the context is context.Cause of it, with the last answer beside it.
 //
 // Redirects are not followed, and a bearer token goes to configured URLs and to owners that such a
 // server named, never over a weaker scheme than the one that named them.
 //
 // Files: client.go (Config), problem.go and errors.go (what goes wrong), call.go (one request, many
-// attempts), journey.go (where to go next, and when), owners.go (who serves what), backoff.go,
+// attempts), handshake.go (a TLS handshake that a server ended), journey.go (where to go next, and when), owners.go (who serves what), backoff.go,
 // append.go, appender.go, body.go (rows as a body), batcher.go (rows of many goroutines in few requests),
 // rows.go, reading.go and lines.go (reads that go on), consumers.go, streams.go, admin.go.
 //

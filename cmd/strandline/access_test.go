@@ -209,6 +209,21 @@ func TestMutualTLS(t *testing.T) {
 	t.Setenv(tokenVariable, k.tokens["all"])
 	cli(t, "three\n", append([]string{"append", "s", "--server", up.url}, m.callingFlags...)...).want(t, exitOK)
 	cli(t, "", "cat", "s", "--dir", dir).want(t, exitOK, "one", "two")
+	// Who is not let in learns which certificate is missing, and that nothing was sent.
+	other := tlstest.NewAuthority(t, "another's")
+	cert, key := other.Issue(t, t.TempDir(), "client", time.Hour)
+	for says, flags := range map[string][]string{
+		"shows a certificate":       {"--ca", m.ca.File},
+		"this caller's certificate": {"--ca", m.ca.File, "--client-cert", cert, "--client-key", key},
+	} {
+		for _, args := range [][]string{{"append", "s"}, {"cat", "s"}, {"trim", "s", "1"}, {"rm", "s"}} {
+			r := cli(t, "never\n", append(append(args, "--server", up.url), flags...)...)
+			r.want(t, exitUnavailable, says, "--client-cert", "--tls-client-ca")
+			if strings.Contains(r.err, "outcome unknown") || strings.Contains(r.err, "is strandline up") {
+				t.Errorf("%v: %s", args, r.err)
+			}
+		}
+	}
 	if _, err := m.client(t, false).Get(up.url + "/healthz"); err == nil {
 		t.Error("a client without a certificate is let in")
 	}

@@ -111,9 +111,12 @@ func exitOfClient(err error) (int, bool) {
 // asked adds what to do to a client's error.
 func asked(err error) error {
 	var cert *tls.CertificateVerificationError
+	var shaken *client.HandshakeError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &shaken):
+		return fmt.Errorf("%w; %s", err, afterHandshake(shaken))
 	case errors.As(err, &cert):
 		return fmt.Errorf("%w; give the authority that signed it by --ca, and the host by a name that it holds", err)
 	case errors.Is(err, http.ErrSchemeMismatch):
@@ -124,6 +127,18 @@ func asked(err error) error {
 		return fmt.Errorf("%w; is strandline up or writer running there?", err)
 	}
 	return err
+}
+
+// afterHandshake is what to do where a server did not let this process in.
+func afterHandshake(e *client.HandshakeError) string {
+	switch {
+	case e.NoCertificate():
+		return "it lets in only who shows a certificate: give --client-cert and --client-key, signed by an authority of its --tls-client-ca"
+	case e.BadCertificate():
+		return "it does not take this caller's certificate: give --client-cert and --client-key that are valid now and signed by an authority of its --tls-client-ca"
+	default:
+		return "it and this caller have no TLS version in common, or it serves another name than the URL's, or it wants a certificate: then give --client-cert and --client-key"
+	}
 }
 
 // asSequence gives a producer's refusal the type that localtier's callers know.
