@@ -26,7 +26,9 @@ func TestLogsInForm(t *testing.T) {
 		method, path, header string
 		code                 int
 	}{
-		{"POST", "/v1/logs", "", 401}, {"POST", "/v1/logs", "http://evil.example", 403}, {"GET", "/v1/logs", "", 405},
+		{"POST", "/v1/logs", "", 401},
+		{"POST", "/v1/logs", "http://evil.example", 403},
+		{"GET", "/v1/logs", "", 405},
 		{"POST", "/v1/flush", "", 401},
 	} {
 		req := httptest.NewRequest(c.method, c.path, strings.NewReader("{}"))
