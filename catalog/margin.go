@@ -3,6 +3,8 @@ package catalog
 import (
 	"fmt"
 	"time"
+
+	"github.com/strandline/strandline/segment"
 )
 
 // Bounds and defaults of the safety margins. The least is what readers rely on
@@ -15,6 +17,61 @@ const (
 	// BurnDelay is how long after a delete a request sent before it may still land.
 	BurnDelay = 24 * time.Hour
 )
+
+// SafetyMargin is one of the margins: its name, the least that it may be set to, and where
+// it stands in the settings.
+type SafetyMargin struct {
+	Name  string
+	Least time.Duration
+	Of    func(*Settings) *Margin
+}
+
+// ReadGraceMargin is what readers rely on.
+func ReadGraceMargin() SafetyMargin {
+	return SafetyMargin{"read-grace", LeastReadGrace, func(s *Settings) *Margin { return &s.ReadGrace }}
+}
+
+// OrphanGraceMargin is what jobs rely on.
+func OrphanGraceMargin() SafetyMargin {
+	return SafetyMargin{"orphan-grace", LeastOrphanGrace, func(s *Settings) *Margin { return &s.OrphanGrace }}
+}
+
+// MarginOf is the margin of a name in settings, nil if none has it.
+func (s *Settings) MarginOf(name string) *Margin {
+	for _, k := range []SafetyMargin{ReadGraceMargin(), OrphanGraceMargin()} {
+		if k.Name == name {
+			return k.Of(s)
+		}
+	}
+	return nil
+}
+
+// SeedMargin is a margin that nobody had set. It is in force at once: deleters waited the default
+// until now, and readers relied on the least.
+func SeedMargin(v time.Duration, now time.Time) Margin {
+	return Margin{Seeded: true, Value: v, Old: v, Effective: now}
+}
+
+// ValidateSeed checks a margin's first value.
+func (k SafetyMargin) ValidateSeed(v time.Duration) error {
+	if v < k.Least {
+		return Invalid("Seed", "%s of %v is below the least, %v", k.Name, v, k.Least)
+	}
+	return nil
+}
+
+// Change is ChangeMargin of what stands in settings.
+func (k SafetyMargin) Change(s *Settings, v time.Duration, now time.Time) (Margin, error) {
+	return ChangeMargin("Set "+k.Name, *k.Of(s), v, k.Least, now)
+}
+
+// Initialised: a deployment was named; what to do if none was.
+func (s *Settings) Initialised() error {
+	if s.Deployment == (segment.UUID{}) {
+		return fmt.Errorf("%w: this catalog was never initialised; start a writer or `strandline up`, which founds a deployment in it", ErrNotFound)
+	}
+	return nil
+}
 
 // Deleting is the margin that whoever deletes has to wait.
 func (m Margin) Deleting(now time.Time, dflt time.Duration) time.Duration {
@@ -53,7 +110,7 @@ func ChangeMargin(verb string, m Margin, v, least time.Duration, now time.Time) 
 	case v < least:
 		return m, Invalid(verb, "%v is below the least, %v", v, least)
 	case !m.Seeded:
-		return Margin{Seeded: true, Value: v, Old: v, Effective: now}, nil
+		return SeedMargin(v, now), nil
 	case v == m.Value:
 		return m, nil
 	case now.Before(m.Effective):

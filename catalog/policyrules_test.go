@@ -155,3 +155,29 @@ func TestNextValidated(t *testing.T) {
 		}
 	}
 }
+
+// TestSafetyMargins: each margin stands where its name says, and a first value is held to
+// its least.
+func TestSafetyMargins(t *testing.T) {
+	var s Settings
+	for _, k := range []SafetyMargin{ReadGraceMargin(), OrphanGraceMargin()} {
+		if m := s.MarginOf(k.Name); m == nil || m != k.Of(&s) {
+			t.Errorf("%s stands at %p, its own place is %p", k.Name, m, k.Of(&s))
+		}
+		if err := k.ValidateSeed(k.Least); err != nil {
+			t.Errorf("%s: the least: %v", k.Name, err)
+		}
+		if err := k.ValidateSeed(k.Least - 1); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: below the least: %v", k.Name, err)
+		}
+		if _, err := k.Change(&s, k.Least-1, t0); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: changed to below the least: %v", k.Name, err)
+		}
+	}
+	if s.MarginOf("other") != nil || s.MarginOf("read-grace") != &s.ReadGrace {
+		t.Error("a name that is none, or another's place")
+	}
+	if err := s.Initialised(); !errors.Is(err, ErrNotFound) {
+		t.Errorf("no deployment: %v", err)
+	}
+}

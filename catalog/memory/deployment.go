@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -24,10 +23,7 @@ func (c *Catalog) Now(ctx context.Context) (time.Time, error) {
 func (c *Catalog) Settings(ctx context.Context) (out catalog.Settings, err error) {
 	err = c.read(ctx, "Settings", func(t *tx) error {
 		out = t.stands()
-		if out.Deployment == (segment.UUID{}) {
-			return fmt.Errorf("%w: this catalog was never initialised; start a writer or `strandline up`, which founds a deployment in it", catalog.ErrNotFound)
-		}
-		return nil
+		return out.Initialised()
 	})
 	return out, err
 }
@@ -53,41 +49,24 @@ func (c *Catalog) Init(ctx context.Context, deployment segment.UUID) (out catalo
 	return out, err
 }
 
-// margin is one of the safety margins, with the least that it may be set to.
-type margin struct {
-	name  string
-	least time.Duration
-	of    func(*catalog.Settings) *catalog.Margin
-}
-
-func readGrace() margin {
-	return margin{"read-grace", catalog.LeastReadGrace, func(s *catalog.Settings) *catalog.Margin { return &s.ReadGrace }}
-}
-
-func orphanGrace() margin {
-	return margin{"orphan-grace", catalog.LeastOrphanGrace, func(s *catalog.Settings) *catalog.Margin { return &s.OrphanGrace }}
-}
-
 // SeedReadGrace sets the read grace unless somebody did.
 func (c *Catalog) SeedReadGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
-	return c.seed(ctx, readGrace(), v)
+	return c.seed(ctx, catalog.ReadGraceMargin(), v)
 }
 
 // SeedOrphanGrace sets the orphan grace unless somebody did.
 func (c *Catalog) SeedOrphanGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
-	return c.seed(ctx, orphanGrace(), v)
+	return c.seed(ctx, catalog.OrphanGraceMargin(), v)
 }
 
-func (c *Catalog) seed(ctx context.Context, m margin, v time.Duration) (out catalog.Margin, err error) {
-	if v < m.least {
-		return out, catalog.Invalid("Seed", "%s of %v is below the least, %v", m.name, v, m.least)
+func (c *Catalog) seed(ctx context.Context, m catalog.SafetyMargin, v time.Duration) (out catalog.Margin, err error) {
+	if err := m.ValidateSeed(v); err != nil {
+		return out, err
 	}
-	err = c.write(ctx, "Seed "+m.name, func(t *tx) error {
-		stands := m.of(&t.settings)
+	err = c.write(ctx, "Seed "+m.Name, func(t *tx) error {
+		stands := m.Of(&t.settings)
 		if !stands.Seeded {
-			// In force at once: deleters waited the default until now, and readers relied on
-			// the least.
-			*stands = catalog.Margin{Seeded: true, Value: v, Old: v, Effective: t.now}
+			*stands = catalog.SeedMargin(v, t.now)
 		}
 		out = *stands
 		return nil
@@ -97,21 +76,20 @@ func (c *Catalog) seed(ctx context.Context, m margin, v time.Duration) (out cata
 
 // SetReadGrace changes the read grace, one old read grace from now.
 func (c *Catalog) SetReadGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
-	return c.change(ctx, readGrace(), v)
+	return c.change(ctx, catalog.ReadGraceMargin(), v)
 }
 
 // SetOrphanGrace changes the orphan grace, one old orphan grace from now.
 func (c *Catalog) SetOrphanGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
-	return c.change(ctx, orphanGrace(), v)
+	return c.change(ctx, catalog.OrphanGraceMargin(), v)
 }
 
-func (c *Catalog) change(ctx context.Context, m margin, v time.Duration) (out catalog.Margin, err error) {
-	err = c.write(ctx, "Set "+m.name, func(t *tx) (err error) {
-		stands := m.of(&t.settings)
-		if out, err = catalog.ChangeMargin("Set "+m.name, *stands, v, m.least, t.now); err != nil {
+func (c *Catalog) change(ctx context.Context, m catalog.SafetyMargin, v time.Duration) (out catalog.Margin, err error) {
+	err = c.write(ctx, "Set "+m.Name, func(t *tx) (err error) {
+		if out, err = m.Change(&t.settings, v, t.now); err != nil {
 			return err
 		}
-		*stands = out
+		*m.Of(&t.settings) = out
 		return nil
 	})
 	if err != nil {

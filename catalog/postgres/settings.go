@@ -10,11 +10,7 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-const (
-	settingDeployment  = "deployment"
-	settingReadGrace   = "read-grace"
-	settingOrphanGrace = "orphan-grace"
-)
+const settingDeployment = "deployment"
 
 // Now is the clock that all verbs of this database judge by.
 func (d *DB) Now(ctx context.Context) (now time.Time, err error) {
@@ -36,14 +32,11 @@ func (t *tx) askSettings(how string) *catalog.Settings {
 		if err := scan(&name, &id, &value, &old, &effective); err != nil {
 			return err
 		}
-		m := catalog.Margin{Seeded: true, Value: time.Duration(value), Old: time.Duration(old), Effective: column.At(effective)}
-		switch {
+		switch m := out.MarginOf(name); {
 		case name == settingDeployment && len(id) == len(out.Deployment):
 			copy(out.Deployment[:], id)
-		case name == settingReadGrace:
-			out.ReadGrace = m
-		case name == settingOrphanGrace:
-			out.OrphanGrace = m
+		case m != nil:
+			*m = catalog.Margin{Seeded: true, Value: time.Duration(value), Old: time.Duration(old), Effective: column.At(effective)}
 		default:
 			return fmt.Errorf("%w: setting %q does not decode", catalog.ErrCorrupt, name)
 		}
@@ -75,11 +68,10 @@ func (t *tx) orphanGraceOf(s *catalog.Settings) time.Duration {
 func (d *DB) Settings(ctx context.Context) (out catalog.Settings, err error) {
 	err = d.read(ctx, "Settings", func(t *tx) error {
 		s, err := t.settings("")
-		out = *s
-		if err == nil && s.Deployment == (segment.UUID{}) {
-			err = fmt.Errorf("%w: this catalog was never initialised; start a writer or `strandline up`, which founds a deployment in it", catalog.ErrNotFound)
+		if out = *s; err != nil {
+			return err
 		}
-		return err
+		return out.Initialised()
 	})
 	return out, err
 }
@@ -98,41 +90,28 @@ func (d *DB) Init(ctx context.Context, deployment segment.UUID) (out catalog.Set
 	return out, err
 }
 
-// margin is one of the two.
-type margin struct {
-	name  string
-	least time.Duration
-	get   func(*catalog.Settings) catalog.Margin
-}
-
-var (
-	readGrace   = margin{settingReadGrace, catalog.LeastReadGrace, func(s *catalog.Settings) catalog.Margin { return s.ReadGrace }}
-	orphanGrace = margin{settingOrphanGrace, catalog.LeastOrphanGrace, func(s *catalog.Settings) catalog.Margin { return s.OrphanGrace }}
-)
-
 // SeedReadGrace sets the read grace unless somebody did.
 func (d *DB) SeedReadGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
-	return d.seed(ctx, readGrace, v)
+	return d.seed(ctx, catalog.ReadGraceMargin(), v)
 }
 
 // SeedOrphanGrace sets the orphan grace unless somebody did.
 func (d *DB) SeedOrphanGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
-	return d.seed(ctx, orphanGrace, v)
+	return d.seed(ctx, catalog.OrphanGraceMargin(), v)
 }
 
-func (d *DB) seed(ctx context.Context, m margin, v time.Duration) (out catalog.Margin, err error) {
-	if v < m.least {
-		return out, catalog.Invalid("Seed", "%s of %v is below the least, %v", m.name, v, m.least)
+func (d *DB) seed(ctx context.Context, m catalog.SafetyMargin, v time.Duration) (out catalog.Margin, err error) {
+	if err := m.ValidateSeed(v); err != nil {
+		return out, err
 	}
-	err = d.write(ctx, "Seed "+m.name, func(t *tx) error {
+	err = d.write(ctx, "Seed "+m.Name, func(t *tx) error {
 		if err := t.know(); err != nil {
 			return err
 		}
-		// The first value is in force at once: deleters waited the default until now, and
-		// readers relied on the least.
-		t.exec("INSERT INTO settings VALUES ($1, '', $2, $3, $4) ON CONFLICT DO NOTHING", m.name, int64(v), int64(v), column.Nanos(t.now))
+		first := catalog.SeedMargin(v, t.now)
+		t.exec("INSERT INTO settings VALUES ($1, '', $2, $3, $4) ON CONFLICT DO NOTHING", m.Name, int64(first.Value), int64(first.Old), column.Nanos(first.Effective))
 		s, err := t.settings("")
-		out = m.get(s)
+		out = *m.Of(s)
 		return err
 	})
 	return out, err
@@ -140,31 +119,31 @@ func (d *DB) seed(ctx context.Context, m margin, v time.Duration) (out catalog.M
 
 // SetReadGrace changes the read grace, one old read grace from now.
 func (d *DB) SetReadGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
-	return d.setMargin(ctx, readGrace, v)
+	return d.setMargin(ctx, catalog.ReadGraceMargin(), v)
 }
 
 // SetOrphanGrace changes the orphan grace, one old orphan grace from now.
 func (d *DB) SetOrphanGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
-	return d.setMargin(ctx, orphanGrace, v)
+	return d.setMargin(ctx, catalog.OrphanGraceMargin(), v)
 }
 
-func (d *DB) setMargin(ctx context.Context, m margin, v time.Duration) (out catalog.Margin, err error) {
-	err = d.write(ctx, "Set "+m.name, func(t *tx) error {
+func (d *DB) setMargin(ctx context.Context, m catalog.SafetyMargin, v time.Duration) (out catalog.Margin, err error) {
+	err = d.write(ctx, "Set "+m.Name, func(t *tx) error {
 		// Of two changes at once the second finds the first under way: it waits for the row,
 		// or, where none stood, for the row's key.
 		s, err := t.settings(" FOR UPDATE")
 		if err != nil {
 			return err
 		}
-		stood := m.get(s)
-		if out, err = catalog.ChangeMargin("Set "+m.name, stood, v, m.least, t.now); err != nil || out == stood {
+		stood := *m.Of(s)
+		if out, err = m.Change(s, v, t.now); err != nil || out == stood {
 			return err
 		}
 		if !stood.Seeded {
-			t.exec("INSERT INTO settings VALUES ($1, '', $2, $3, $4)", m.name, int64(out.Value), int64(out.Old), column.Nanos(out.Effective))
+			t.exec("INSERT INTO settings VALUES ($1, '', $2, $3, $4)", m.Name, int64(out.Value), int64(out.Old), column.Nanos(out.Effective))
 			return nil
 		}
-		t.exec("UPDATE settings SET value = $2, old = $3, effective = $4 WHERE name = $1", m.name, int64(out.Value), int64(out.Old), column.Nanos(out.Effective))
+		t.exec("UPDATE settings SET value = $2, old = $3, effective = $4 WHERE name = $1", m.Name, int64(out.Value), int64(out.Old), column.Nanos(out.Effective))
 		return nil
 	})
 	if err != nil {

@@ -11,11 +11,7 @@ import (
 	"github.com/strandline/strandline/segment"
 )
 
-const (
-	settingDeployment  = "deployment"
-	settingReadGrace   = "read-grace"
-	settingOrphanGrace = "orphan-grace"
-)
+const settingDeployment = "deployment"
 
 // Now is the clock that all verbs of this database judge by.
 func (d *DB) Now(ctx context.Context) (time.Time, error) {
@@ -42,13 +38,8 @@ func (t *tx) settings() (catalog.Settings, error) {
 				return nil
 			}
 		case int64:
-			m := catalog.Margin{Seeded: true, Value: time.Duration(v), Old: time.Duration(old), Effective: column.At(effective)}
-			switch name {
-			case settingReadGrace:
-				out.ReadGrace = m
-				return nil
-			case settingOrphanGrace:
-				out.OrphanGrace = m
+			if m := out.MarginOf(name); m != nil {
+				*m = catalog.Margin{Seeded: true, Value: time.Duration(v), Old: time.Duration(old), Effective: column.At(effective)}
 				return nil
 			}
 		}
@@ -57,19 +48,13 @@ func (t *tx) settings() (catalog.Settings, error) {
 	return out, err
 }
 
-func (t *tx) initialised() (catalog.Settings, error) {
-	s, err := t.settings()
-	if err == nil && s.Deployment == (segment.UUID{}) {
-		err = fmt.Errorf("%w: this catalog was never initialised; start a writer or `strandline up`, which founds a deployment in it", catalog.ErrNotFound)
-	}
-	return s, err
-}
-
 // Settings is what stands.
 func (d *DB) Settings(ctx context.Context) (out catalog.Settings, err error) {
 	err = d.read(ctx, "Settings", func(t *tx) (err error) {
-		out, err = t.initialised()
-		return err
+		if out, err = t.settings(); err != nil {
+			return err
+		}
+		return out.Initialised()
 	})
 	return out, err
 }
@@ -91,26 +76,25 @@ func (d *DB) Init(ctx context.Context, deployment segment.UUID) (out catalog.Set
 
 // SeedReadGrace sets the read grace unless somebody did.
 func (d *DB) SeedReadGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
-	return d.seed(ctx, settingReadGrace, v, catalog.LeastReadGrace, func(s *catalog.Settings) catalog.Margin { return s.ReadGrace })
+	return d.seed(ctx, catalog.ReadGraceMargin(), v)
 }
 
 // SeedOrphanGrace sets the orphan grace unless somebody did.
 func (d *DB) SeedOrphanGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
-	return d.seed(ctx, settingOrphanGrace, v, catalog.LeastOrphanGrace, func(s *catalog.Settings) catalog.Margin { return s.OrphanGrace })
+	return d.seed(ctx, catalog.OrphanGraceMargin(), v)
 }
 
-func (d *DB) seed(ctx context.Context, name string, v, least time.Duration, get func(*catalog.Settings) catalog.Margin) (out catalog.Margin, err error) {
-	if v < least {
-		return out, catalog.Invalid("Seed", "%s of %v is below the least, %v", name, v, least)
+func (d *DB) seed(ctx context.Context, m catalog.SafetyMargin, v time.Duration) (out catalog.Margin, err error) {
+	if err := m.ValidateSeed(v); err != nil {
+		return out, err
 	}
-	err = d.write(ctx, "Seed "+name, func(t *tx) error {
-		// The first value is in force at once: deleters waited the default until now, and
-		// readers relied on the least.
-		if err := t.exec("INSERT INTO settings VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", name, int64(v), int64(v), column.Nanos(t.now)); err != nil {
+	err = d.write(ctx, "Seed "+m.Name, func(t *tx) error {
+		first := catalog.SeedMargin(v, t.now)
+		if err := t.exec("INSERT INTO settings VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", m.Name, int64(first.Value), int64(first.Old), column.Nanos(first.Effective)); err != nil {
 			return err
 		}
 		s, err := t.settings()
-		out = get(&s)
+		out = *m.Of(&s)
 		return err
 	})
 	return out, err
@@ -118,25 +102,25 @@ func (d *DB) seed(ctx context.Context, name string, v, least time.Duration, get 
 
 // SetReadGrace changes the read grace, one old read grace from now.
 func (d *DB) SetReadGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
-	return d.setMargin(ctx, settingReadGrace, v, catalog.LeastReadGrace, func(s *catalog.Settings) catalog.Margin { return s.ReadGrace })
+	return d.setMargin(ctx, catalog.ReadGraceMargin(), v)
 }
 
 // SetOrphanGrace changes the orphan grace, one old orphan grace from now.
 func (d *DB) SetOrphanGrace(ctx context.Context, v time.Duration) (catalog.Margin, error) {
-	return d.setMargin(ctx, settingOrphanGrace, v, catalog.LeastOrphanGrace, func(s *catalog.Settings) catalog.Margin { return s.OrphanGrace })
+	return d.setMargin(ctx, catalog.OrphanGraceMargin(), v)
 }
 
-func (d *DB) setMargin(ctx context.Context, name string, v, least time.Duration, get func(*catalog.Settings) catalog.Margin) (out catalog.Margin, err error) {
-	err = d.write(ctx, "Set "+name, func(t *tx) error {
+func (d *DB) setMargin(ctx context.Context, m catalog.SafetyMargin, v time.Duration) (out catalog.Margin, err error) {
+	err = d.write(ctx, "Set "+m.Name, func(t *tx) error {
 		s, err := t.settings()
 		if err != nil {
 			return err
 		}
-		if out, err = catalog.ChangeMargin("Set "+name, get(&s), v, least, t.now); err != nil || out == get(&s) {
+		if out, err = m.Change(&s, v, t.now); err != nil || out == *m.Of(&s) {
 			return err
 		}
 		return t.exec(`INSERT INTO settings VALUES (?, ?, ?, ?)
- ON CONFLICT (name) DO UPDATE SET value = excluded.value, old = excluded.old, effective = excluded.effective`, name, int64(out.Value), int64(out.Old), column.Nanos(out.Effective))
+ ON CONFLICT (name) DO UPDATE SET value = excluded.value, old = excluded.old, effective = excluded.effective`, m.Name, int64(out.Value), int64(out.Old), column.Nanos(out.Effective))
 	})
 	if err != nil {
 		return catalog.Margin{}, err
