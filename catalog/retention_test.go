@@ -279,3 +279,42 @@ func TestFeeding(t *testing.T) {
 		}
 	}
 }
+
+// TestWatermarkRow: a boundary is a slot's end that every consumer has passed, set by the
+// owner's term or after its lease; it never comes back.
+func TestWatermarkRow(t *testing.T) {
+	row := ChainRow{Term: 3, LeaseEnd: t0.Add(time.Minute), AbsorbedEnd: 6, NextSeq: 51, WatermarkSeq: 10, WatermarkSegment: 1, Consumers: []segment.Consumer{{Name: "a", Cursor: 30}}}
+	end := func(n segment.Seq) *SlotRow { return &SlotRow{Next: n} }
+	for name, x := range map[string]struct {
+		w      Watermark
+		ends   *SlotRow
+		after  time.Duration
+		raised bool
+		kind   error
+	}{
+		"by its owner":       {Watermark{Seq: 30, Segment: 3, Term: 3}, end(31), 0, true, nil},
+		"after its lease":    {Watermark{Seq: 30, Segment: 3}, end(31), time.Minute, true, nil},
+		"within its lease":   {Watermark{Seq: 30, Segment: 3}, end(31), 0, false, ErrConflict},
+		"an owner before":    {Watermark{Seq: 30, Segment: 3, Term: 2}, end(31), time.Minute, false, ErrConflict},
+		"committed before":   {Watermark{Seq: 10, Segment: 1, Term: 2}, nil, 0, false, nil},
+		"lower":              {Watermark{Seq: 5, Segment: 1}, nil, 0, false, nil},
+		"past a consumer":    {Watermark{Seq: 31, Segment: 3, Term: 3}, end(32), 0, false, ErrConflict},
+		"no slot's end":      {Watermark{Seq: 29, Segment: 3, Term: 3}, end(31), 0, false, ErrConflict},
+		"no slot":            {Watermark{Seq: 30, Segment: 3, Term: 3}, nil, 0, false, ErrConflict},
+		"a void slot":        {Watermark{Seq: 30, Segment: 3, Term: 3}, &SlotRow{Next: 31, Void: true}, 0, false, ErrConflict},
+		"above absorbed_end": {Watermark{Seq: 30, Segment: 6, Term: 3}, end(31), 0, false, ErrConflict},
+		"nothing":            {Watermark{Term: 3}, nil, 0, false, ErrInvalid},
+	} {
+		next, raised, err := WatermarkRow(row, &x.w, x.ends, t0.Add(x.after))
+		if raised != x.raised || !errors.Is(err, x.kind) {
+			t.Errorf("%s: raised %v, %v", name, raised, err)
+		}
+		want := row
+		if raised {
+			want.WatermarkSeq, want.WatermarkSegment = x.w.Seq, x.w.Segment
+		}
+		if next.WatermarkSeq != want.WatermarkSeq || next.WatermarkSegment != want.WatermarkSegment || len(next.Consumers) != 1 {
+			t.Errorf("%s: became %+v", name, next)
+		}
+	}
+}

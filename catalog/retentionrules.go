@@ -247,6 +247,17 @@ func CheckWatermark(row *ChainRow, w *Watermark, ends *SlotRow, now time.Time) (
 	return false, nil
 }
 
+// WatermarkRow is the chain's row after its watermark was raised; raised is false where the
+// boundary is no higher than what is committed.
+func WatermarkRow(row ChainRow, w *Watermark, ends *SlotRow, now time.Time) (next ChainRow, raised bool, err error) {
+	standing, err := CheckWatermark(&row, w, ends, now)
+	if err != nil || standing {
+		return row, false, err
+	}
+	row.WatermarkSeq, row.WatermarkSegment = w.Seq, w.Segment
+	return row, true, nil
+}
+
 // TrimmedRows is the end of the rows of slots that are gone. The chain's last stays as
 // it is: its UUID and seal time say where the chain stands.
 func TrimmedRows(row *ChainRow) segment.ID { return min(row.Trimmed, row.AbsorbedEnd-1) }

@@ -17,15 +17,16 @@ func (c *Catalog) RaiseWatermark(ctx context.Context, w catalog.Watermark) (row 
 		if s, ok := t.slot.get(slotKey{w.Chain, w.Segment}); ok {
 			ends = &s.SlotRow
 		}
-		seen := row
+		consumers := row.Consumers
 		if t.skip[Consumer] {
-			seen.Consumers = nil
+			row.Consumers = nil
 		}
-		standing, err := catalog.CheckWatermark(&seen, &w, ends, t.now)
-		if err != nil || standing {
+		var raised bool
+		row, raised, err = catalog.WatermarkRow(row, &w, ends, t.now)
+		row.Consumers = consumers
+		if err != nil || !raised {
 			return err
 		}
-		row.WatermarkSeq, row.WatermarkSegment = w.Seq, w.Segment
 		t.forgetSlots(&row)
 		t.arm(catalog.DutyReclaim, catalog.ChainID(w.Chain), "", 0)
 		return t.putChain(&row)

@@ -22,11 +22,10 @@ func (d *DB) RaiseWatermark(ctx context.Context, w catalog.Watermark) (row catal
 		if row, err = stands.get(w.Chain); err != nil {
 			return err
 		}
-		standing, err := catalog.CheckWatermark(&row, &w, column.One(at), t.now)
-		if err != nil || standing {
+		var raised bool
+		if row, raised, err = catalog.WatermarkRow(row, &w, column.One(at), t.now); err != nil || !raised {
 			return err
 		}
-		row.WatermarkSeq, row.WatermarkSegment = w.Seq, w.Segment
 		t.forgetSlots(&row)
 		t.arm(catalog.DutyReclaim, catalog.ChainID(w.Chain), "", 0)
 		return t.putChain(&row)

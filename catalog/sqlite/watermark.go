@@ -18,11 +18,10 @@ func (d *DB) RaiseWatermark(ctx context.Context, w catalog.Watermark) (row catal
 		if err != nil {
 			return err
 		}
-		standing, err := catalog.CheckWatermark(&row, &w, column.One(at), t.now)
-		if err != nil || standing {
+		var raised bool
+		if row, raised, err = catalog.WatermarkRow(row, &w, column.One(at), t.now); err != nil || !raised {
 			return err
 		}
-		row.WatermarkSeq, row.WatermarkSegment = w.Seq, w.Segment
 		if err := t.forgetSlots(&row); err != nil {
 			return err
 		}
