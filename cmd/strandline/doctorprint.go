@@ -49,7 +49,7 @@ func (a *app) printExam(e examined) error {
 	for _, r := range e.Results {
 		lines := []string{meaning(r)}
 		if isTerminal(a.out) {
-			lines = folded(lines[0], helpWidth(a.out)-meaningAt(e.Results))
+			lines = folded(lines[0], widthOf(a.out, tableWidth)-meaningAt(e.Results))
 		}
 		rows = append(rows, []string{r.Check, paint(string(r.Outcome), hue(r), colour), lines[0]})
 		for _, line := range lines[1:] {

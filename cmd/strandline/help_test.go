@@ -1,22 +1,54 @@
 package main
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
-// TestHelpFits: what a flag does is wrapped, in every command's help.
+// TestHelpFits: help through a pipe is wrapped, every command's, and nothing of it is lost.
 func TestHelpFits(t *testing.T) {
-	for _, command := range []string{"up", "writer", "cat", "bench store", "cache"} {
-		said := cli(t, "", append(strings.Fields(command), "--help")...)
-		said.want(t, exitOK, "--store")
-		_, flags, _ := strings.Cut(said.out, "Flags:")
-		for line := range strings.Lines(flags) {
-			if len([]rune(line)) > plainWidth+1 {
-				t.Errorf("%s: %d wide: %s", command, len([]rune(line)), line)
+	var visit func(c *cobra.Command, path []string)
+	visit = func(c *cobra.Command, path []string) {
+		said := cli(t, "", append(path, "--help")...)
+		said.want(t, exitOK, "Usage:")
+		for line := range strings.Lines(said.out) {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > plainWidth {
+				t.Errorf("%q: %d wide: %s", path, n, line)
 			}
 		}
+		about := c.Long
+		if about == "" {
+			about = c.Short
+		}
+		if words, all := strings.Fields(about), strings.Fields(said.out); len(all) < len(words) || !slices.Equal(all[:len(words)], words) {
+			t.Errorf("%q: help begins otherwise than its text: %s", path, said.out)
+		}
+		for _, sub := range c.Commands() {
+			if !slices.Contains(strings.Fields(said.out), sub.Name()) {
+				t.Errorf("%q does not list %s", path, sub.Name())
+			}
+			visit(sub, append(slices.Clone(path), sub.Name()))
+		}
+	}
+	visit((&app{streams: streams{out: io.Discard, err: io.Discard}}).root(), nil)
+}
+
+// TestHung: what hangs below a column, and prose that goes on or not.
+func TestHung(t *testing.T) {
+	if got := hung("  name    what it does in more words than fit", 30); !slices.Equal(got, []string{"  name    what it does in more", "          words than fit"}) {
+		t.Errorf("%q", got)
+	}
+	if got := hung("  an example without any column at all", 30); !slices.Equal(got, []string{"  an example without any", "  column at all"}) {
+		t.Errorf("%q", got)
+	}
+	long := strings.Repeat("word ", 20)
+	got := prose(long+"\nends.\nA new one.\n  $ an example\nlast", 52)
+	if want := []string{strings.TrimSpace(strings.Repeat("word ", 10)), strings.TrimSpace(strings.Repeat("word ", 10)), "ends.", "A new one.", "  $ an example", "last"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 

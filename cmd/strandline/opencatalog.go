@@ -16,7 +16,7 @@ import (
 
 // catalogURLs is what --catalog takes, for help texts and errors.
 const catalogURLs = "sqlite:///path/catalog.db (a local file, for the processes of one machine), or " +
-	"postgres://user@host:port,host:port/database?sslmode=verify-full for any number of machines: of several hosts the one that takes writes " +
+	"postgres://user@host,host:5433/database?sslmode=verify-full for any number of machines: of several hosts the one that takes writes " +
 	"is used; the password from PGPASSWORD, PGPASSFILE or ~/.pgpass"
 
 // Bounds of --catalog-max-conns: a process needs one for what it does itself, and one for

@@ -64,7 +64,8 @@ func (a *app) root() *cobra.Command {
 		Args:              usageArgs(cobra.NoArgs),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetUsageTemplate(wrappedFlags(root.UsageTemplate(), helpWidth(a.out)))
+	root.SetUsageTemplate(wrappedFlags(root.UsageTemplate(), widthOf(a.out, plainWidth)))
+	root.SetHelpFunc(a.printHelp)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w; see %s --help", err, cmd.CommandPath())
 	})
