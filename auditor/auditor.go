@@ -102,7 +102,7 @@ func New(d Deps, cfg Config) (*Auditor, error) {
 	a = &Auditor{
 		Deps: d, cfg: cfg, ledger: newLedger(), del: del,
 		guard:    guard,
-		absorber: absorb.Checker{Catalog: d.Catalog, Classes: d.Classes},
+		absorber: absorb.Checker{Catalog: heldAbsorbs{d.Catalog, func(ctx context.Context) error { return a.headsRead(ctx) }}, Classes: d.Classes},
 		trimmer:  reap.NewTrimmer(d.Catalog, d.Classes, del, cfg.ConsumerHoldMax),
 		reaper:   reap.New(d.Catalog, d.Classes, del, cfg.GCLeast),
 		walker:   reap.NewWalker(d.Catalog, d.Classes, del),

@@ -26,6 +26,22 @@ func (a *Auditor) runAbsorb(ctx context.Context) (int, error) {
 	return r.Absorbed + r.Voided, err
 }
 
+// heldAbsorbs looks at the heads before it absorbs: what stands in the bucket would bring the row
+// of a chain that was rolled back up to its head again, and nobody would know any more that
+// it had lost commits. A head that cannot be read says nothing, and holds no absorb up.
+type heldAbsorbs struct {
+	catalog.Catalog
+	headsRead func(ctx context.Context) error
+}
+
+// AbsorbSlot implements absorb.Catalog.
+func (c heldAbsorbs) AbsorbSlot(ctx context.Context, s catalog.Absorb) (catalog.Absorbed, error) {
+	if err := c.headsRead(ctx); errors.Is(err, catalog.ErrRolledBack) {
+		return catalog.Absorbed{}, err
+	}
+	return c.Catalog.AbsorbSlot(ctx, s)
+}
+
 // restsFrom says whether less than every has passed since the moment kept in at; if
 // not, that moment is now.
 func (a *Auditor) restsFrom(at *time.Time, every time.Duration) bool {
@@ -48,6 +64,9 @@ func (a *Auditor) lookAgain(at *time.Time) {
 func (a *Auditor) runTrim(ctx context.Context) (int, error) {
 	markers, err := a.take(ctx, catalog.DutyTrimCheck)
 	if err != nil {
+		return 0, err
+	}
+	if err := a.headsStandStill(ctx, markers); err != nil {
 		return 0, err
 	}
 	return a.each(ctx, markers, a.trimOne), nil

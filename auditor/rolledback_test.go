@@ -1,0 +1,99 @@
+package auditor_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/strandline/strandline/auditor"
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/catalog/memory"
+	"github.com/strandline/strandline/internal/audittest"
+	"github.com/strandline/strandline/segment"
+)
+
+// rollBack has the tier's catalog forget its second slot, which its head knows. mend brings the
+// newest copy back.
+func rollBack(x *audittest.Tier) (mend func()) {
+	x.T.Helper()
+	x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400})
+	x.RunDry()
+	db := x.DB.(*memory.Catalog)
+	old := db.Snapshot()
+	x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400})
+	x.SettleAll()
+	x.Clock.Advance(audittest.ReadGrace)
+	once(x, x.Auditor("a", auditor.Config{})) // condemned, and the head says so
+	newest := db.Snapshot()
+	db.Restore(old)
+	return func() {
+		db.Restore(newest)
+		x.RunDry()
+		x.MustBeClean()
+	}
+}
+
+// TestRolledBackChainIsNotAbsorbed: what stands in the bucket brings no row up to its head again,
+// which is how the tier knows that the catalog lost commits.
+func TestRolledBackChainIsNotAbsorbed(t *testing.T) {
+	x := newTier(t)
+	defer rollBack(x)()
+	x.Clock.Advance(2 * audittest.OwnerLease)
+	_, err := x.Auditor("b", auditor.Config{}).Once(x.Ctx(), auditor.OnceOptions{})
+	if !errors.Is(err, catalog.ErrRolledBack) {
+		t.Errorf("a pass over a chain that was rolled back: %v", err)
+	}
+	row, err := x.DB.Chain(x.Ctx(), x.Chain)
+	x.Must(err)
+	if row.AbsorbedEnd != 2 {
+		t.Errorf("absorbed up to %d", row.AbsorbedEnd)
+	}
+	if told := x.Audited("rolled-back"); len(told) != 1 {
+		t.Errorf("told %d times: %+v", len(told), told)
+	}
+}
+
+// TestSweepTellsOfARollback: the daily look tells, where nothing else is due that deletes.
+func TestSweepTellsOfARollback(t *testing.T) {
+	x := newTier(t)
+	defer rollBack(x)()
+	a := x.Auditor("b", auditor.Config{Sweep: true})
+	_, err := a.Once(x.Ctx(), auditor.OnceOptions{})
+	if !errors.Is(err, catalog.ErrRolledBack) {
+		t.Errorf("a sweep under a catalog that was rolled back: %v", err)
+	}
+	if told := x.Audited("rolled-back"); len(told) != 1 {
+		t.Errorf("told %d times: %+v", len(told), told)
+	}
+}
+
+// TestHeadsStandStill: where one chain's row is behind its head, no other chain's head is written
+// either: the copy of the catalog that is to come back has not got that far.
+func TestHeadsStandStill(t *testing.T) {
+	x := newTier(t)
+	other := segment.Chain{Epoch: 2}
+	_, err := x.DB.EnsureTopology(x.Ctx(), catalog.Topology{
+		Epoch: 2, Shards: 1, Class: segment.ClassStandard, Buckets: []string{"mem"}, Settle: true, State: catalog.TopologyOpen,
+	})
+	x.Must(err)
+	_, err = x.DB.AcquireChain(x.Ctx(), catalog.Acquire{Chain: other, Owner: segment.UUID{7}, Address: "other", Lease: audittest.OwnerLease})
+	x.Must(err)
+	ahead, err := segment.EncodeHead(&segment.Head{Epoch: 2, Term: 9, AbsorbedEnd: 1, NextSeq: 1, Condemned: 1, Trimmed: 1, Nonce: "n"})
+	x.Must(err)
+	info, err := x.Store.PutIfMatch(x.Ctx(), segment.HeadKey(other), ahead, "")
+	x.Must(err)
+	x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400})
+	x.SettleAll()
+	x.Clock.Advance(audittest.ReadGrace)
+	_, err = x.Auditor("a", auditor.Config{}).Once(x.Ctx(), auditor.OnceOptions{})
+	if !errors.Is(err, catalog.ErrRolledBack) {
+		t.Errorf("a trim-check beside a chain that was rolled back: %v", err)
+	}
+	if _, err := x.Store.Head(x.Ctx(), segment.HeadKey(x.Chain)); err == nil {
+		t.Error("the head of the chain that is as its head went on")
+	}
+	now, err := segment.EncodeHead(&segment.Head{Epoch: 2, Term: 1, AbsorbedEnd: 1, NextSeq: 1, Condemned: 1, Trimmed: 1, Nonce: "n"})
+	x.Must(err)
+	_, err = x.Store.PutIfMatch(x.Ctx(), segment.HeadKey(other), now, info.ETag) // the newest copy is back
+	x.Must(err)
+	x.RunDry()
+}
