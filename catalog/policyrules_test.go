@@ -174,7 +174,7 @@ func TestSafetyMargins(t *testing.T) {
 			t.Errorf("%s: changed to below the least: %v", k.Name, err)
 		}
 	}
-	if s.MarginOf("other") != nil || s.MarginOf("read-grace") != &s.ReadGrace {
+	if s.MarginOf("other") != nil || s.MarginOf("read-grace") != &s.ReadGrace || s.MarginOf("orphan-grace") != &s.OrphanGrace {
 		t.Error("a name that is none, or another's place")
 	}
 	if err := s.Initialised(); !errors.Is(err, ErrNotFound) {
