@@ -120,9 +120,7 @@ func TestRefusalsAreFew(t *testing.T) {
 	r.refusals.SetBurst(1000)
 	r.refusals.SetLimit(1000)
 	r.refusals.AllowN(time.Now().Add(time.Second), 0) // as if a second went by
-	r.log.mu.Lock()
-	r.log.text.Reset()
-	r.log.mu.Unlock()
+	r.log.Reset()
 	for range 20 {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 	}
@@ -248,7 +246,7 @@ func TestAppendIsLetFinish(t *testing.T) {
 	r := open(t, one.Line())
 	s := r.serve(t, Append, func(w http.ResponseWriter, req *http.Request) {
 		r.write(t, two.Line())
-		r.log.until(t, "read again")
+		r.log.Until(t, "read again")
 		if req.Context().Err() != nil {
 			t.Error("an append is cut")
 		}

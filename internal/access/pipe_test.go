@@ -22,12 +22,12 @@ func TestPipe(t *testing.T) {
 	if err := os.Rename(pipe, r.path); err != nil {
 		t.Fatal(err)
 	}
-	r.log.until(t, "is no file")
+	r.log.Until(t, "is no file")
 	if v, _ := r.decide(Append, header(token)); v != granted {
 		t.Errorf("verdict %d while the file is broken", v)
 	}
 	r.write(t, one.Line())
-	r.log.until(t, "read again")
+	r.log.Until(t, "read again")
 	if v, _ := r.decide(Append, header(token)); v != unknown {
 		t.Errorf("verdict %d on a token that was taken back", v)
 	}

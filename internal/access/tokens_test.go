@@ -1,67 +1,30 @@
 package access
 
 import (
-	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/strandline/strandline/internal/logtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// journal is a log that tests read while it is written.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	wake chan struct{}
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	select {
-	case j.wake <- struct{}{}:
-	default:
-	}
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-// until waits for a text to stand in the log.
-func (j *journal) until(t *testing.T, text string) {
-	t.Helper()
-	end := time.After(20 * time.Second)
-	for !strings.Contains(j.String(), text) {
-		select {
-		case <-j.wake:
-		case <-end:
-			t.Fatalf("the log never says %q:\n%s", text, j)
-		}
-	}
-}
 
 // rig is a token file with the tokens in force.
 type rig struct {
 	*Tokens
 	file string
-	log  *journal
+	log  *logtest.Journal
 }
 
 func open(t *testing.T, lines ...string) *rig {
 	t.Helper()
-	r := &rig{file: filepath.Join(t.TempDir(), "tokens"), log: &journal{wake: make(chan struct{}, 1)}}
+	r := &rig{file: filepath.Join(t.TempDir(), "tokens"), log: logtest.New()}
 	r.write(t, lines...)
 	tokens, err := Open(r.file, slog.New(slog.NewTextHandler(r.log, nil)))
 	if err != nil {
@@ -153,12 +116,12 @@ func TestReload(t *testing.T) {
 	is(first, granted)
 	is(second, unknown)
 	r.write(t, two.Line())
-	r.log.until(t, "read again")
+	r.log.Until(t, "read again")
 	is(first, unknown)
 	is(second, granted)
 
 	r.write(t, "# half a", "two read sha256:00")
-	r.log.until(t, "BROKEN")
+	r.log.Until(t, "BROKEN")
 	if log := r.log.String(); !strings.Contains(log, "line 2") || !r.Stats().Broken {
 		t.Errorf("a broken file is not told with its line:\n%s", log)
 	}
@@ -166,10 +129,10 @@ func TestReload(t *testing.T) {
 	if err := os.Remove(r.file); err != nil {
 		t.Fatal(err)
 	}
-	r.log.until(t, "no such file")
+	r.log.Until(t, "no such file")
 	is(second, granted)
 	r.write(t, one.Line(), two.Line())
-	r.log.until(t, "tokens=2")
+	r.log.Until(t, "tokens=2")
 	is(first, granted)
 	is(second, granted)
 	if s := r.Stats(); s.Reloads != 2 || s.ReloadFailures != 2 || s.Broken || s.Tokens != 2 {
@@ -187,9 +150,9 @@ func TestMendedAsItWas(t *testing.T) {
 	_, one := entryOf(t, "one", "read")
 	r := open(t, one.Line())
 	r.write(t, "broken")
-	r.log.until(t, "BROKEN")
+	r.log.Until(t, "BROKEN")
 	r.write(t, one.Line())
-	r.log.until(t, "read again")
+	r.log.Until(t, "read again")
 	if r.Stats().Broken {
 		t.Error("a mended file counts as broken")
 	}
@@ -202,7 +165,7 @@ func TestComplainsAgain(t *testing.T) {
 	if err := os.WriteFile(path, []byte(one.Line()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log := &journal{wake: make(chan struct{}, 1)}
+	log := logtest.New()
 	tokens, err := load(path, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)

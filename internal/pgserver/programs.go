@@ -12,7 +12,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"github.com/strandline/strandline/internal/flock"
 )
 
 // place is where the programs are looked for and how they are installed. Tests have
@@ -38,7 +39,7 @@ func (p place) programs(ctx context.Context) (string, error) {
 	if bin := p.find(ctx); bin != "" {
 		return bin, nil
 	}
-	unlock, err := lockFile(p.lock)
+	unlock, err := flock.Lock(p.lock)
 	if err != nil {
 		return "", err
 	}
@@ -128,24 +129,6 @@ func (p place) noCluster() error {
 	}
 	_, err = f.WriteString("\ncreate_main_cluster = false\n")
 	return errors.Join(err, f.Close())
-}
-
-// lockFile takes an exclusive lock that ends with the process.
-func lockFile(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("opening the lock of the installation: %w", err)
-	}
-	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-		if !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), f.Close())
-	}
-	return func() { _ = f.Close() }, nil // closing unlocks, and nothing was written
 }
 
 // logTail is what an error quotes of a program's output.

@@ -13,7 +13,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"github.com/strandline/strandline/internal/flock"
 )
 
 // tools maps a program's name to its module under tools/ and its package.
@@ -50,7 +51,7 @@ func Build(ctx context.Context, name string) (string, error) {
 		return "", fmt.Errorf("making the tools' cache: %w", err)
 	}
 	binary := filepath.Join(cache, name+"-"+sum)
-	unlock, err := lock(filepath.Join(cache, name+".lock"))
+	unlock, err := flock.Lock(filepath.Join(cache, name+".lock"))
 	if err != nil {
 		return "", err
 	}
@@ -115,24 +116,6 @@ func dropOlder(cache, name, keep string) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// lock takes an exclusive lock that ends with the process.
-func lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("opening the lock of a tool: %w", err)
-	}
-	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-		if !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), f.Close())
-	}
-	return func() { _ = f.Close() }, nil // closing unlocks, and nothing was written
 }
 
 // repoRoot finds the folder with tools/ and go.mod, from the working folder up.

@@ -1,7 +1,6 @@
 package tlsfiles
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -11,12 +10,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/strandline/strandline/internal/logtest"
 	"github.com/strandline/strandline/internal/tlsfiles/tlstest"
 )
 
@@ -24,45 +23,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const day = 24 * time.Hour
 
-// journal is a log that tests read while it is written.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	wake chan struct{}
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	select {
-	case j.wake <- struct{}{}:
-	default:
-	}
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-func (j *journal) until(t *testing.T, text string) {
-	t.Helper()
-	end := time.After(20 * time.Second)
-	for !strings.Contains(j.String(), text) {
-		select {
-		case <-j.wake:
-		case <-end:
-			t.Fatalf("the log never says %q:\n%s", text, j)
-		}
-	}
-}
-
 // open serves TLS of files that the test replaces.
-func open(t *testing.T, cfg Config) (*Server, *journal) {
+func open(t *testing.T, cfg Config) (*Server, *logtest.Journal) {
 	t.Helper()
-	log := &journal{wake: make(chan struct{}, 1)}
+	log := logtest.New()
 	s, err := Open(cfg, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +94,7 @@ func TestRenewal(t *testing.T) {
 	serves("first")
 	first := s.Expires()
 	a.Issue(t, dir, "second", 60*day)
-	log.until(t, "read again")
+	log.Until(t, "read again")
 	serves("second")
 	if !s.Expires().After(first) {
 		t.Errorf("expires %v, before %v", s.Expires(), first)
@@ -138,13 +102,13 @@ func TestRenewal(t *testing.T) {
 	if err := os.WriteFile(key, []byte("half a key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log.until(t, "BROKEN")
+	log.Until(t, "BROKEN")
 	serves("second")
 	if s.Failures() == 0 {
 		t.Error("no failure is counted")
 	}
 	a.Issue(t, dir, "third", 2*day)
-	log.until(t, "ends soon")
+	log.Until(t, "ends soon")
 	serves("third")
 	if text, _ := os.ReadFile(key); strings.Contains(log.String(), strings.Split(string(text), "\n")[1]) {
 		t.Error("the log shows the key")
@@ -195,11 +159,11 @@ func TestClients(t *testing.T) {
 	lets(old, false)
 	lets(none, false)
 	trust(others)
-	log.until(t, "read again")
+	log.Until(t, "read again")
 	lets(theirs, true)
 	lets(mine, false)
 	trust()
-	log.until(t, "BROKEN")
+	log.Until(t, "BROKEN")
 	lets(theirs, true)
 	lets(mine, false)
 }

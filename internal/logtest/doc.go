@@ -1,0 +1,3 @@
+// Package logtest is a log that a test reads while it is written, and waits for a line of:
+// what tests of files that are watched and replaced have in common.
+package logtest
