@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,12 +127,23 @@ func TestDashboardOverARealScrape(t *testing.T) {
 			}
 		}
 	}
+	excused := map[string]bool{"StrandlineDutyFailing": true, "StrandlineDown": true, "StrandlineDiskNearlyFull": nearlyFull(t)}
 	for _, a := range alerts(t) {
-		if _, hits, last := window(t, e, storage, a.expr, at, at); hits > 0 && a.name != "StrandlineDutyFailing" && a.name != "StrandlineDown" {
+		if _, hits, last := window(t, e, storage, a.expr, at, at); hits > 0 && !excused[a.name] {
 			t.Errorf("%s is pending on a deployment that is well: %v", a.name, last)
 		}
 	}
 	t.Log("\n" + text.String())
+}
+
+// nearlyFull says that the disk which the processes had really is: then the alert is right.
+func nearlyFull(t *testing.T) bool {
+	t.Helper()
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(t.TempDir(), &disk); err != nil {
+		t.Fatal(err)
+	}
+	return float64(disk.Bavail)/float64(disk.Blocks) < 0.11 // others write meanwhile
 }
 
 func legendLabels(format string) (out []string) {
