@@ -205,7 +205,7 @@ func dump(ctx context.Context, t *testing.T, c catalog.Catalog) string {
 // catalog in memory, which runs one verb at a time.
 func TestRaces(t *testing.T) {
 	a := newArena(t)
-	for _, x := range races {
+	for _, x := range slices.Concat(races, operators) {
 		t.Run(x.name, func(t *testing.T) {
 			a.t = t
 			want := map[string]string{"first before second": serial(t, x, false), "second before first": serial(t, x, true)}
