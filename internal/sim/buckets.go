@@ -81,7 +81,7 @@ func (s *Sim) newBucket(number int) *bucket {
 		// So may a stalled job's request land when its key was burned meanwhile: nobody commits
 		// it, and the last look at the key deletes it.
 		Mutable: func(key string) bool {
-			return strings.HasPrefix(key, "rw/") || strings.HasPrefix(key, "seg/") || s.isBurned(key)
+			return strings.HasPrefix(key, "rw/") || strings.HasPrefix(key, "seg/") || s.mayComeAgain(key)
 		},
 		MayReadDeleted: func(string) bool { return true },
 	}

@@ -31,7 +31,7 @@ func (p *process) verb(ctx context.Context, v verbs.Verb, do func(context.Contex
 	c := &call{p: p, what: "cat " + v.Name, key: keyOf(v.About...), mutates: v.Mutates}
 	c.apply = func(fate) {
 		if v.Name == "AcceptLoss" {
-			p.sim.check.accepting(v.About[0].(string))
+			p.sim.check.accepting(v.About[0].(string), v.About[1].(string))
 		}
 		if err = do(context.WithoutCancel(ctx)); err == nil && v.Name == "CommitRewrite" {
 			p.sim.committed(p, v.About[0].(catalog.Rewrite))

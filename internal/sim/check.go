@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ type checker struct {
 	owners  map[termOf]string      // machines
 	doomed  map[string]bool        // keys that were condemned while an object stood there
 	lost    map[string]*content    // keys that an event took out of every bucket
+	voided  map[segment.Chain]bool // a slot of it was absorbed as void
 	changes uint64
 
 	mu       sync.Mutex // findings
@@ -38,7 +40,7 @@ func newChecker(s *Sim) *checker {
 	return &checker{
 		sim: s, model: s.model, objects: map[string]*content{}, named: map[string]bool{}, died: map[string]time.Time{},
 		rows: map[segment.Chain]catalog.ChainRow{}, live: map[string]segment.Pos{}, trims: map[string]segment.Pos{},
-		asked: map[segment.Chain]segment.Seq{}, removed: map[segment.Chain]bool{}, owners: map[termOf]string{}, doomed: map[string]bool{}, lost: map[string]*content{},
+		asked: map[segment.Chain]segment.Seq{}, removed: map[segment.Chain]bool{}, owners: map[termOf]string{}, doomed: map[string]bool{}, lost: map[string]*content{}, voided: map[segment.Chain]bool{},
 	}
 }
 
@@ -79,8 +81,6 @@ func (k *checker) after(c *call) {
 	})
 }
 
-func (k *checker) before(*call) {}
-
 func (k *checker) afterRequest(c *call) {
 	if v := c.bucket.Violations(); len(v) > c.bucket.seen {
 		for _, text := range v[c.bucket.seen:] {
@@ -120,10 +120,13 @@ func (k *checker) written(key string) {
 		if k.lost[key] != nil && old.digest == digest(body) {
 			old.etag = etag // it was sent once more
 		}
-		if old.etag != etag {
-			k.violated("02", "object %s was overwritten", key)
+		if old.etag == etag {
+			return
 		}
-		return
+		if !k.sim.mayComeAgain(key) {
+			k.violated("02", "object %s was overwritten", key)
+			return
+		}
 	}
 	o, err := decode(body)
 	if err != nil {
@@ -148,7 +151,7 @@ func (k *checker) acknowledged(p *process, recs []*record, res localtier.Result,
 		past := int(r.seq) <= len(h.rows)
 		switch {
 		case past && r.inHistory:
-		case ack == localtier.AckShared:
+		case ack == localtier.AckShared && !r.was:
 			k.violated("I8", "%s acknowledged %q as shared, at %s seq %d, where the history has %d rows and this is not among them", p.name, short(r.payload), chain, r.seq, len(h.rows))
 		case !past:
 			h.waiting[r.seq] = append(h.waiting[r.seq], r)
@@ -175,6 +178,9 @@ func (k *checker) consumerGoes(c segment.Chain) {
 func (k *checker) openFailed(p *process, err error) {
 	switch kind := kindOf(err); kind {
 	case "rolled back", "leftover", "corrupt", "halted", "other":
+		if k.sim.refusedSince(kind != "other" || errors.Is(err, catalog.ErrNotFound)) {
+			return
+		}
 		if p.alive() {
 			k.violated("start", "%s cannot open its directory: %v", p.name, err)
 		}

@@ -94,6 +94,7 @@ func (k *checker) absorbed(v memory.View, row *catalog.ChainRow, id segment.ID) 
 		return
 	}
 	if slot.Void {
+		k.voided[row.Chain] = true
 		k.sim.cover.hitLocked(k.sim, "slot absorbed as void")
 		return
 	}
@@ -125,6 +126,7 @@ func (k *checker) happened(c segment.Chain, r slotRow) {
 	h.rows = append(h.rows, past{r.stream, r.sum})
 	k.model.stream(r.stream).add(segment.Pos{Epoch: c.Epoch, Seq: r.seq}, c, r.sum)
 	k.displaced(c, r)
+	k.again(c, r)
 	delete(h.waiting, r.seq) // who is not this row has lost its place: the end asks where it is
 	if r.stream[0] == '~' {
 		return
@@ -138,7 +140,7 @@ func (k *checker) happened(c segment.Chain, r slotRow) {
 	case rec.inHistory:
 		k.violated("I1", "%q is twice in the history, the second time at %s seq %d", short(r.payload), c, r.seq)
 	default:
-		rec.inHistory = true
+		rec.inHistory, rec.in, rec.at = true, c, r.seq
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 )
 
 // deleting holds a delete that is about to happen to I1, I2 and I4.
-func (k *checker) deleting(b *bucket, keys []string) {
+func (k *checker) deleting(d *stepStore, f fate, keys []string) {
 	k.sim.cat.View(func(v memory.View) {
 		for _, key := range keys {
-			if b.stands(key) {
+			if d.bucket.stands(key) && k.sim.back.deleteSince(d.p, f, key) {
 				k.mayDelete(v, key)
 			}
 		}
@@ -40,7 +40,7 @@ func (k *checker) mayDelete(v memory.View, key string) {
 		}
 		k.headSays(parsed)
 	case segment.KeyStream, segment.KeyPack:
-		if in := v.Intent(key); in == nil || in.State == catalog.IntentStanding {
+		if in := v.Intent(key); (in == nil || in.State == catalog.IntentStanding) && !k.sim.back.condemned(key) {
 			k.violated("03 §8", "delete of %s, which is neither condemned nor burned", key)
 		}
 	case segment.KeyTrim:
@@ -67,7 +67,7 @@ func (k *checker) deleted(b *bucket, keys []string) {
 func (k *checker) watched() {
 	k.sim.cat.View(func(v memory.View) {
 		for _, key := range k.sim.mem.Keys() {
-			if !k.isWatched(v, key) {
+			if !k.isWatched(v, key) && !k.sim.back.loose[key] && !k.sim.back.announced(key) {
 				k.violated("I3", "nothing watches %s", key)
 			}
 		}

@@ -56,6 +56,9 @@ func (k *checker) ref(v memory.View, r *catalog.Ref) int {
 		return int(live)
 	}
 	o := k.objects[r.Key]
+	if o == nil && k.sim.back.gone[r.Key] {
+		return int(live)
+	}
 	if o == nil {
 		k.violated("I2", "stream %q: ref %s to %s names %s, which does not stand", r.Stream, r.FirstPos(), r.LastPos(), r.Key)
 		return 0

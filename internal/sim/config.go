@@ -23,6 +23,8 @@ type Config struct {
 	Stalls int
 	// Losses are events that lose objects or copies of them, or claim it, likewise.
 	Losses int
+	// Rollback: the catalog loses its last commits.
+	Rollback bool
 
 	Writers, Auditors, Readers, Followers int
 	Shards                                uint32
@@ -110,7 +112,7 @@ func (h *Hooks) disk(name string, fs wal.FS) wal.FS {
 func Default(seed uint64) Config {
 	return Config{
 		Seed: seed, Steps: 3000, Span: 6 * time.Minute, Events: 24,
-		Writers: 2, Auditors: 2, Readers: 1, Followers: 1, Shards: 1 + uint32(seed%2), Buckets: 1 + int(seed%3/2),
+		Writers: 2, Auditors: 2, Readers: 1, Followers: 1, Shards: 1 + uint32(seed%2), Buckets: 1 + int(seed%3/2), Rollback: seed%7 == 3,
 		ReadGrace: 20 * time.Second, OrphanGrace: time.Minute, Lease: 15 * time.Second,
 		SegmentAge: 2 * time.Second, Pace: 4 * time.Second, PartSize: 2 << 10,
 		Rates: DefaultRates().scaled(seed),

@@ -13,7 +13,7 @@ import (
 // its reason, and I9 can be counted.
 func Calm(seed uint64) Config {
 	cfg := Default(seed)
-	cfg.Rates, cfg.Events, cfg.Buckets, cfg.calm = Rates{}, 0, 1, true
+	cfg.Rates, cfg.Events, cfg.Buckets, cfg.Rollback, cfg.calm = Rates{}, 0, 1, false, true
 	return cfg
 }
 

@@ -88,7 +88,7 @@ func Wanted() (out []string) {
 	add("kept ", "trim-check: clock", "reap-check: clock", "orphan: clock")
 	add("", "read fine", "read trimmed", "read deleted", "scan fine", "scan trimmed", "follow fine", "follow trimmed", "follow deleted", "salvaged", "quarantine judged true",
 		"shard fenced", "shard halted", "open held", "append local fine", "append shared fine", "append local lease lost",
-		"row lost with its disk", "loss accepted", "loss refused", "read on behind a loss", "follow lost", "copy lost in mem:", "copy lost in mem:2", "append again fine", "slot absorbed as void")
+		"row lost with its disk", "rolled back, and known", "rolled back, and not known", "the newest catalog came back", "loss accepted", "loss refused", "read on behind a loss", "follow lost", "copy lost in mem:", "copy lost in mem:2", "append again fine", "slot absorbed as void")
 	return out
 }
 

@@ -41,6 +41,7 @@
 //	audit.go         auditors; reader.go readers and I7; operator.go the operator
 //	follower.go      clients that follow a stream over HTTP, with pauses
 //	event.go         what befalls the world; loss.go what is lost, and given up
+//	rollback.go      a catalog that lost its last commits
 //	model.go         what clients know, and the one history of each chain and stream
 //	content.go       what an object holds
 //	check.go         the rules: checkchain.go I6 I8, checkrefs.go I1 I2, checkobjects.go I3 I4,
@@ -71,13 +72,12 @@
 //	cfg.Hooks.Skip = map[memory.Guard]bool{memory.Named: true}
 //	synctest.Test(t, func(*testing.T) { r = sim.Run(cfg) })
 //
-// Plants (plant.go; plantcatalog.go, plantstore.go, plantloss.go, plantdisk.go) are the bugs that it is
+// Plants (plant.go; plantcatalog.go, plantstore.go, plantloss.go, plantback.go, plantdisk.go) are the bugs that it is
 // known to notice, each with the rules that may say so. TestPlants holds it to them, and
 // prints how many seeds each took; a new rule, or a new way to go wrong, belongs there.
 //
 // What it does not do. Two loops of one process that wait for one mutex, or for each
 // other's turn, are in the Go scheduler's hands; so an auditor does one thing at a time
 // here, and two auditors do to each other what its loops could. Bytes do not rot by
-// themselves. A catalog that was rolled back, losses that the operator accepts, and buckets of
-// a set of more than one are not in it.
+// themselves. The catalog is rolled back once in a run at most.
 package sim

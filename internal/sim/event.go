@@ -127,6 +127,9 @@ func (s *Sim) drawEvents() {
 	for range s.cfg.Stalls {
 		s.in(s.between(2*time.Second, s.cfg.Span), s.eventStall)
 	}
+	if s.cfg.Rollback {
+		s.drawRollback()
+	}
 	for i := range s.cfg.Losses {
 		s.in(s.between(2*time.Second, s.cfg.Span), []func(){s.eventObjectLost, s.eventCopyLost, s.eventWrongLoss}[i%3])
 	}

@@ -47,6 +47,10 @@ type fate struct {
 	kind Fault
 	arg  uint64 // how short, which keys
 	ask  time.Duration
+	// Filled in as it happens: when the call was made, and that it was under way when the
+	// catalog was rolled back.
+	made   time.Time
+	before bool
 }
 
 // Rates are chances in a thousand steps.

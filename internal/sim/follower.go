@@ -95,6 +95,7 @@ func (s *Sim) follower(name string) *following {
 
 // followed is one request: so many rows at most, for so long at most.
 func (p *process) followed(h http.Handler, f *following, limit int, d time.Duration) {
+	p.reading = time.Now()
 	ctx, cancel := context.WithTimeout(p.ctx, d)
 	defer cancel()
 	q := url.Values{"follow": {"true"}, "limit": {strconv.Itoa(limit)}}
@@ -144,6 +145,10 @@ func linesOf(w *httptest.ResponseRecorder) (lines []line, end said, err error) {
 func (k *checker) followed(p *process, f *following, lines []line, end said) {
 	k.sim.applying.Lock()
 	defer k.sim.applying.Unlock()
+	if b := &k.sim.back; b.since(p) || b.happened() && (end.Code == "forked" || end.Code == "invalid-request") {
+		f.next, f.token, f.from = segment.Pos{}, "", "" // its rows are history no more, or will be again
+		return
+	}
 	rows := make([]got, len(lines))
 	for i := range lines {
 		rows[i] = lines[i].row()
@@ -174,7 +179,7 @@ func (k *checker) followed(p *process, f *following, lines []line, end said) {
 // followedToLoss: a follower is told of what was lost, and, once that was accepted, where to
 // go on.
 func (k *checker) followedToLoss(v memory.View, p *process, f *following, end said) {
-	if !k.atLoss(v, f.stream, f.next) {
+	if !k.atLoss(v, f.stream, f.next) && !k.sim.back.noticed() {
 		k.violated("I7", "%s followed %q to %s, where nothing was lost: %s", p.name, f.stream, f.next, end.Detail)
 	}
 	if end.From == "" {

@@ -118,7 +118,10 @@ func (p *process) acceptLoss(ctx context.Context, key string) error {
 }
 
 // accepting: only what stands in no bucket is given up.
-func (k *checker) accepting(key string) {
+func (k *checker) accepting(key, stream string) {
+	if stream == "" {
+		return // a void slot: no row of it is in the history
+	}
 	for _, b := range k.sim.buckets {
 		if b.stands(key) {
 			k.violated("accept-loss", "%s is given up as lost, and stands in %s", key, b.Name())
@@ -195,5 +198,5 @@ func (s *Sim) acceptLosses() error {
 			return err
 		}
 	}
-	return nil
+	return p.acceptVoids()
 }

@@ -30,6 +30,9 @@ type record struct {
 	seq   segment.Seq
 
 	inHistory bool
+	was       bool          // until the catalog was rolled back
+	in        segment.Chain // where, and at
+	at        segment.Seq
 }
 
 // history is a chain's rows, from seq 1 on.

@@ -50,9 +50,9 @@ func (p Plant) Caught(r *Result) (finding string, ok bool) {
 }
 
 // Plants are all of them: bugs of the catalog's guards, of processes that misread the
-// catalog, of processes that misread the bucket or a set of two, and of writers and their disks.
+// catalog, of processes that misread the bucket or a set of two, of auditors under a catalog that was rolled back, and of writers and their disks.
 func Plants() []Plant {
-	return slices.Concat(guardPlants(), catalogPlants(), storePlants(), lossPlants(), diskPlants())
+	return slices.Concat(guardPlants(), catalogPlants(), storePlants(), lossPlants(), rollbackPlants(), diskPlants())
 }
 
 // guardPlants are guards that the catalog does not ask; memory.Guard says what goes wrong.

@@ -36,6 +36,7 @@ type process struct {
 	finished     bool            // Sim.mu; of a command
 	doomed       string          // Sim.mu; the crash point that it is held at
 	held         []chan struct{} // Sim.mu; those that are held there, until it is dead
+	reading      time.Time       // since when the read under way reads; its loop's own
 	audits       bool            // an auditor works in it
 	immune       bool            // nothing befalls it
 	command      bool            // an operator's: it does not start again by itself
@@ -49,7 +50,7 @@ type process struct {
 // newProcess wires a process; it does nothing yet.
 func (s *Sim) newProcess(name string) (*process, error) {
 	s.lives[name]++
-	p := &process{sim: s, name: name, life: s.lives[name], counts: map[string]int{}, uuids: map[string]int{}}
+	p := &process{sim: s, name: name, life: s.lives[name], reading: time.Now(), counts: map[string]int{}, uuids: map[string]int{}}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	var set objstore.Set
 	for _, b := range s.buckets {

@@ -43,6 +43,7 @@ type got struct {
 }
 
 func (p *process) read(ctx context.Context, r *coldload.Reader, rng *rand.Rand) {
+	p.reading = time.Now()
 	stream := streamNames[rng.IntN(len(streamNames))]
 	from, tip := p.sim.check.readFrom(stream, rng)
 	slow := rng.IntN(3) == 0
@@ -92,6 +93,9 @@ func (k *checker) readFrom(stream string, rng *rand.Rand) (from segment.Pos, tip
 func (k *checker) read(p *process, stream string, from segment.Pos, tip int, rows []got, end error) {
 	k.sim.applying.Lock()
 	defer k.sim.applying.Unlock()
+	if k.sim.back.since(p) {
+		return
+	}
 	k.sim.cat.View(func(v memory.View) {
 		next, ok := k.given(v, p, stream, from, rows)
 		if !ok {
@@ -123,7 +127,7 @@ func (k *checker) skipped(v memory.View, p *process, stream string, from, to int
 // from which it had yet to give. lost: the row there is one that was lost.
 func (k *checker) readEnd(p *process, stream string, overtaken, lost bool, end error) {
 	switch {
-	case lost && errors.Is(end, coldload.ErrLost):
+	case (lost || k.sim.back.noticed()) && errors.Is(end, coldload.ErrLost):
 	case end == nil, !p.alive():
 	case errors.Is(end, coldload.ErrLost), errors.Is(end, coldload.ErrCorrupt), errors.Is(end, segment.ErrCorrupt):
 		k.violated("I7", "%s read %q: %v", p.name, stream, end)
@@ -153,6 +157,7 @@ func readKind(err error) string {
 }
 
 func (p *process) scan(ctx context.Context, r *coldload.Reader, rng *rand.Rand) {
+	p.reading = time.Now()
 	chain, tip, ok := p.sim.check.scanOf(rng)
 	if !ok {
 		return
@@ -190,6 +195,9 @@ func (k *checker) scanOf(rng *rand.Rand) (segment.Chain, int, bool) {
 func (k *checker) scanned(p *process, c segment.Chain, tip int, rows []coldload.ShardRow, end error) {
 	k.sim.applying.Lock()
 	defer k.sim.applying.Unlock()
+	if k.sim.back.since(p) {
+		return
+	}
 	h := k.model.chain(c)
 	k.sim.cat.View(func(v memory.View) {
 		next := segment.Seq(1)

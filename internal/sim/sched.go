@@ -22,6 +22,8 @@ type call struct {
 	mutates bool
 	op      objstore.Op // of a store call
 	bucket  *bucket     // likewise
+	made    time.Time
+	before  bool // it was under way when the catalog was rolled back; Sim.applying
 	// apply lets the call happen; it fills in what the caller is given.
 	apply   func(fate)
 	fate    chan fate
@@ -62,7 +64,7 @@ func compareUint(a, b uint64) int {
 // park waits until the scheduler decides on the call. A caller whose ctx ends first
 // goes away; what it asked for may still happen.
 func (s *Sim) park(ctx context.Context, c *call) fate {
-	c.fate = make(chan fate, 1)
+	c.fate, c.made = make(chan fate, 1), time.Now()
 	s.mu.Lock()
 	if c.p.dead {
 		s.mu.Unlock()
@@ -215,7 +217,7 @@ func (s *Sim) took(c *call, f fate) {
 func (s *Sim) perform(c *call, f fate) {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	s.check.before(c)
+	f.made, f.before = c.made, c.before
 	c.apply(f)
 	s.check.after(c)
 }

@@ -48,7 +48,8 @@ type Sim struct {
 	// The scheduler's own.
 	events    []event
 	lives     map[string]int
-	processes map[string]*process   // by role
+	processes map[string]*process // by role
+	back      rollback
 	followers map[string]*following // by role; Sim.mu
 	machines  map[string]*machine
 	running   sync.WaitGroup
@@ -84,7 +85,7 @@ func Prepare() { segment.KeepCoders(32) }
 func Run(cfg Config) Result {
 	s := &Sim{
 		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), model: newModel(), wake: make(chan struct{}, 1), cover: Coverage{}, bill: newBill(),
-		terms: map[string]bool{}, lives: map[string]int{}, processes: map[string]*process{}, followers: map[string]*following{}, machines: map[string]*machine{},
+		terms: map[string]bool{}, lives: map[string]int{}, processes: map[string]*process{}, followers: map[string]*following{}, back: newRollback(), machines: map[string]*machine{},
 	}
 	s.trace = trace{all: cfg.Trace, began: time.Now()}
 	s.check = newChecker(s)

@@ -139,7 +139,7 @@ func (d *stepStore) Delete(ctx context.Context, keys []string) ([]objstore.Delet
 	}
 	out, _, err := request(ctx, d, objstore.OpDelete, first, fmt.Sprintf(" and %d more", len(keys)-1), func(ctx context.Context, f fate) ([]objstore.DeleteResult, error) {
 		d.p.sim.asked(d.p, keys)
-		d.p.sim.check.deleting(d.bucket, keys)
+		d.p.sim.check.deleting(d, f, keys)
 		defer d.p.sim.check.deleted(d.bucket, keys)
 		if f.kind == FaultSome {
 			return d.deleteSome(ctx, keys, f.arg)
