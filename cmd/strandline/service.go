@@ -39,6 +39,7 @@ type service struct {
 	around   *surroundings
 	stopping stopping
 	tail     httpapi.Tail // where followers find the writer of the next epoch
+	bodies   *httpapi.Bodies
 	now      atomic.Pointer[serving]
 }
 
@@ -62,7 +63,7 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 		s.open = s.openWriter
 	}
 	var err error
-	s.stopping = newStopping()
+	s.stopping, s.bodies = newStopping(), httpapi.NewBodies()
 	if s.around, err = s.flags.listen.surround(s.log); err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 	}
 	deps := httpapi.Deps{
 		Writer: roomyWriter{w, s.tier.dir, s.flags.writer.MinFreeDisk}, Reader: s.reader, Catalog: s.tier.catalog, Trimmer: s.tier.catalog,
-		Epoch: top.Epoch, Shards: top.Shards, Logger: s.log, Tail: &s.tail,
+		Epoch: top.Epoch, Shards: top.Shards, Logger: s.log, Tail: &s.tail, Bodies: s.bodies,
 		Status: func(ctx context.Context) (any, error) {
 			st, err := statusOf(ctx, s.tier)
 			if err == nil {

@@ -321,7 +321,7 @@ func TestAdmission(t *testing.T) {
 	finish(MaxRequests)
 	// Bodies count by what came of them, with their rows; what is announced and does not come
 	// takes no room.
-	srv.places.bodies = semaphore.NewWeighted(6 << 20)
+	srv.Bodies.free = semaphore.NewWeighted(8 << 20)
 	big := strings.Repeat(strings.Repeat("a", 1023)+"\n", 1500)
 	run(2, big)
 	if _, p := do(t, h, "POST", "/v1/streams/s/rows", "", strings.NewReader(big)); p.Code != "busy" {

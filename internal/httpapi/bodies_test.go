@@ -104,7 +104,7 @@ func TestPackedBodies(t *testing.T) {
 			if (c.code == "unsupported-encoding") != (w.Header().Get("Accept-Encoding") != "") {
 				t.Errorf("Accept-Encoding %q", w.Header().Get("Accept-Encoding"))
 			}
-			if !srv.places.bodies.TryAcquire(MaxBodiesBytes) {
+			if !srv.Bodies.free.TryAcquire(MaxBodiesBytes) {
 				t.Error("room is held after the answer")
 			}
 		})
@@ -122,14 +122,14 @@ func TestPackedRoom(t *testing.T) {
 	srv := newServer(Deps{Writer: taking(&got), Epoch: 1, Shards: 1})
 	h := srv.handler()
 	body := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // one row of 1 MiB
-	srv.places.bodies = semaphore.NewWeighted(1 << 20)
+	srv.Bodies.free = semaphore.NewWeighted(1 << 20)
 	if _, p := sent(t, h, zstded(t, body), map[string]string{"Content-Encoding": "zstd"}); p.Code != "busy" {
 		t.Errorf("a window beyond the room: %+v", p)
 	}
 	if _, p := sent(t, h, gzipped(t, body), map[string]string{"Content-Encoding": "gzip"}); p.Code != "busy" {
 		t.Errorf("a body that grows beyond the room: %+v", p)
 	}
-	srv.places.bodies = semaphore.NewWeighted(4 << 20)
+	srv.Bodies.free = semaphore.NewWeighted(4 << 20)
 	if _, p := sent(t, h, gzipped(t, body), map[string]string{"Content-Encoding": "gzip"}); p.Code != "" {
 		t.Errorf("%+v", p)
 	}

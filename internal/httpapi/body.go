@@ -45,7 +45,7 @@ func (u *unpackers) buffer() *[]byte {
 // body reads a request's body, unpacked, and no more than MaxBodyBytes of it however it is
 // packed. done gives the bytes and their room back.
 func (s *server) body(r *http.Request) (body []byte, held *room, done func(), err error) {
-	held = &room{of: s.places.bodies}
+	held = &room{of: s.Bodies.free}
 	buf := s.unpack.buffer()
 	done = func() {
 		held.release()
@@ -74,7 +74,9 @@ func (u *unpackers) read(r *http.Request, held *room, buf []byte) ([]byte, error
 	}
 	// A byte more than what is announced: the read that finds the end needs one.
 	buf, err = readAll(src, buf, int(expect)+1, func(n int) error { return held.grow(extra + int64(n)) })
-	return buf, errors.Join(err, src.Close())
+	err = errors.Join(err, src.Close())
+	held.shrink(int64(cap(buf))) // what unpacking and growing took
+	return buf, err
 }
 
 // errBodySize is what net/http says, too.
@@ -90,7 +92,7 @@ func readAll(src io.Reader, buf []byte, expect int, grow func(n int) error) ([]b
 			if expect > next && expect <= step {
 				next = expect
 			}
-			if err := grow(next); err != nil {
+			if err := grow(next + cap(buf)); err != nil { // both, while one is copied into the other
 				return nil, err
 			}
 			buf = append(make([]byte, 0, next), buf...)

@@ -5,7 +5,8 @@
 //
 //	routes.go      the table of routes: methods, paths, scopes, parameters; the mux
 //	server.go      Deps, Handler, what is around all routes
-//	limits.go      bounds on memory, time and how many are under way
+//	limits.go      bounds on memory, time and how many are under way; room.go memory of bodies
+//	linger.go      what is read of a body behind its refusal
 //	requestid.go, media.go, unambiguous.go   ids; types accepted; requests with two ends
 //	problem.go     errors on the wire
 //	openapi.go     the document

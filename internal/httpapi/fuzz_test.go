@@ -194,10 +194,10 @@ func FuzzRequest(f *testing.F) {
 		if rec.Code == http.StatusInternalServerError || rec.Header().Get(requestHeader) == "" {
 			t.Fatalf("%s %s: %d %s", method, target, rec.Code, rec.Body)
 		}
-		if !s.places.bodies.TryAcquire(MaxBodiesBytes) {
+		if !s.Bodies.free.TryAcquire(MaxBodiesBytes) {
 			t.Fatal("room is held")
 		}
-		s.places.bodies.Release(MaxBodiesBytes)
+		s.Bodies.free.Release(MaxBodiesBytes)
 	})
 }
 

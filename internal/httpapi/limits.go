@@ -7,17 +7,17 @@ import (
 	"io"
 	"net/http"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // Limits of a request. Each bounds memory or time that a client can take.
 const (
 	// MaxBodyBytes holds one append call, unpacked; larger batches go in several.
 	MaxBodyBytes = 32 << 20
-	// MaxBodiesBytes of all appends under way, with what unpacking and splitting them takes:
-	// as many small ones as there may be requests, but no more than a few of the largest.
-	MaxBodiesBytes = 512 << 20
+	// MaxBodiesBytes of all appends under way in a process: their bodies, with what unpacking and
+	// splitting them takes, and their frames until they are written. As many small ones as there
+	// may be requests, but no more than three of the largest. The heap may be twice
+	// as large before it is collected.
+	MaxBodiesBytes = 256 << 20
 	// MaxRows of one append call: an empty row takes no byte of a body, but 64 in memory.
 	MaxRows = 1 << 18
 	// MaxRequests under way at once, reads and followers apart; more are told to come back.
@@ -46,14 +46,13 @@ const (
 
 // places are the requests that may be under way, by what they do to a process.
 type places struct {
-	unary, reads, follows, catchUps chan struct{}
-	bodies                          *semaphore.Weighted
+	unary, reads, follows, catchUps, lingers chan struct{}
 }
 
 func newPlaces() places {
 	return places{
 		unary: make(chan struct{}, MaxRequests), reads: make(chan struct{}, MaxReads), follows: make(chan struct{}, MaxFollowers),
-		catchUps: make(chan struct{}, maxCatchUps), bodies: semaphore.NewWeighted(MaxBodiesBytes),
+		catchUps: make(chan struct{}, maxCatchUps), lingers: make(chan struct{}, MaxRequests),
 	}
 }
 
@@ -103,16 +102,25 @@ func writeWithin(w http.ResponseWriter, d time.Duration) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d)) // best effort, by its nature
 }
 
-// paced makes every body come at bodyRate at least.
-func paced(next http.Handler) http.Handler {
+// paced makes every body come at bodyRate at least, and lets its sender come to an answer
+// that did not wait for all of it.
+func (s *server) paced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body != nil && r.Body != http.NoBody {
-			// Also of a handler that never reads: what the server throws away then is bounded.
-			b := &pacedBody{ReadCloser: r.Body, control: http.NewResponseController(w), began: time.Now()}
-			b.until(b.began.Add(bodyGrace))
-			r.Body = b
+		if r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
 		}
+		// Also of a handler that never reads: what the server throws away then is bounded.
+		b := &pacedBody{
+			ReadCloser: r.Body, control: http.NewResponseController(w), began: time.Now(),
+			length: r.ContentLength, unasked: r.Header.Get("Expect") != "",
+		}
+		b.until(b.began.Add(bodyGrace))
+		// The server's own request keeps its body: by its kind it knows what was asked for.
+		r = r.WithContext(r.Context())
+		r.Body = b
 		next.ServeHTTP(w, r)
+		b.linger(s.places.lingers)
 	})
 }
 
@@ -122,6 +130,10 @@ type pacedBody struct {
 	control *http.ResponseController
 	began   time.Time
 	n       int64
+	length  int64     // as announced; -1: not
+	end     time.Time // of linger; zero before it
+	over    bool      // a read ended in an error, or in the end
+	unasked bool      // the client waits for 100 Continue, which the first read sends
 }
 
 // errBodyTime: the body came too slowly.
@@ -130,9 +142,15 @@ var errBodyTime = errors.New("the body came too slowly")
 func (b *pacedBody) until(t time.Time) { _ = b.control.SetReadDeadline(t) } // a test's recorder has none
 
 func (b *pacedBody) Read(p []byte) (int, error) {
-	b.until(b.began.Add(bodyGrace + time.Duration(b.n)*time.Second/bodyRate))
+	by := b.began.Add(bodyGrace + time.Duration(b.n)*time.Second/bodyRate)
+	if !b.end.IsZero() && b.end.Before(by) {
+		by = b.end
+	}
+	b.until(by)
+	b.unasked = false
 	n, err := b.ReadCloser.Read(p)
 	b.n += int64(n)
+	b.over = b.over || err != nil
 	var late interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &late) && late.Timeout():
@@ -144,26 +162,3 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// room is what one request holds of MaxBodiesBytes.
-type room struct {
-	of   *semaphore.Weighted
-	held int64
-}
-
-// errBusy: no room for this body just now.
-var errBusy = errors.New("too many requests under way")
-
-// grow makes the room hold n bytes in all.
-func (r *room) grow(n int64) error {
-	if n <= r.held {
-		return nil
-	}
-	if !r.of.TryAcquire(n - r.held) {
-		return fmt.Errorf("%w: no room for %d bytes more of a body", errBusy, n-r.held)
-	}
-	r.held = n
-	return nil
-}
-
-func (r *room) release() { r.of.Release(r.held); r.held = 0 }

@@ -199,7 +199,14 @@ func retryAfter(err error) string {
 
 func writeProblem(w http.ResponseWriter, p problem) {
 	p.RequestID = requestID(w)
+	text, err := json.Marshal(p)
+	if err != nil { // strings and numbers only
+		panic(err)
+	}
+	text = append(text, '\n')
 	w.Header().Set("Content-Type", "application/problem+json")
+	// Whole as soon as it is flushed: a sender that is let come to it (linger) waits for no more.
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // a client that went away is not our fault
+	_, _ = w.Write(text) // a client that went away is not our fault
 }

@@ -23,8 +23,9 @@ const noTime = math.MinInt64
 // rowBytes is what a row takes beside its payload.
 const rowBytes = int64(unsafe.Sizeof(segment.Row{}))
 
-// rowsOf is a body's rows. What splitting it takes counts in held: the rows, and of NDJSON
-// once more the body, for payloads that are written otherwise there.
+// rowsOf is a body's rows. What splitting and appending it takes counts in held: the rows, once
+// more the body, for the frames that the log makes of it, and of NDJSON once again, for
+// payloads that are written otherwise there.
 func rowsOf(contentType string, body []byte, held *room) ([]segment.Row, error) {
 	kind, _, _ := mime.ParseMediaType(contentType) // none: raw
 	ndjson := kind == ndjsonType
@@ -32,7 +33,7 @@ func rowsOf(contentType string, body []byte, held *room) ([]segment.Row, error) 
 	if err != nil {
 		return nil, err
 	}
-	extra := int64(lines) * rowBytes
+	extra := int64(lines)*rowBytes + int64(len(body))
 	if ndjson {
 		extra += int64(len(body))
 	}

@@ -85,6 +85,9 @@ type Deps struct {
 	// Tail is where followers find the process's writer when an epoch ends and another begins:
 	// one for all Handlers that a process makes, one after another. nil: a Handler's own.
 	Tail *Tail
+	// Bodies is the memory of appends under way: one for all Handlers that a process makes, as
+	// Tail is. nil: a Handler's own.
+	Bodies *Bodies
 	// FollowPoll is how often a follower asks the catalog for what other processes absorbed; 0: 1 s.
 	FollowPoll time.Duration
 	// ReadyCheck says whether catalog and store answer, for a process without a Writer; it is
@@ -123,6 +126,9 @@ func newServer(d Deps) *server {
 	if d.Tail == nil {
 		d.Tail = new(Tail)
 	}
+	if d.Bodies == nil {
+		d.Bodies = NewBodies()
+	}
 	s := &server{Deps: d, places: newPlaces()}
 	s.tips.every = d.FollowPoll
 	if d.Writer != nil {
@@ -134,7 +140,7 @@ func newServer(d Deps) *server {
 func (s *server) handler() http.Handler {
 	// Browsers are kept from sending here what another site made them send: a process
 	// without authentication listens on loopback, where its user's browser is, too.
-	return identified(straight(s.sameOrigin(paced(s.mux()))))
+	return identified(s.paced(straight(s.sameOrigin(s.mux()))))
 }
 
 func (s *server) sameOrigin(next http.Handler) http.Handler {
@@ -239,7 +245,7 @@ func (s *server) served(w http.ResponseWriter, _ *http.Request) {
 
 // logs hands OTLP on; its memory is bounded as an append's is.
 func (s *server) logs(w http.ResponseWriter, r *http.Request) {
-	held := &room{of: s.places.bodies}
+	held := &room{of: s.Bodies.free}
 	defer held.release()
 	n := r.ContentLength
 	if n < 0 || n > MaxBodyBytes {
