@@ -183,7 +183,8 @@ func (d *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	c, err := d.pool.Acquire(waiting)
 	if err != nil && d.serves && errors.Is(err, catalog.ErrInvalid) {
 		// Somebody changed the server since Open, and may change it back: wait, and do not halt.
-		return nil, fmt.Errorf("%w: %v", catalog.ErrUnavailable, err)
+		// So the error is not wrapped: what is invalid would halt.
+		return nil, fmt.Errorf("%w: %s", catalog.ErrUnavailable, err.Error())
 	}
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
 		if d.pool.Stat().AcquiredConns() < d.pool.Config().MaxConns {

@@ -63,7 +63,7 @@ func verifyPackage(ctx context.Context, reader *coldload.Reader, p *pkg) (compar
 		end = coldload.ErrDeleted
 	}
 	if _, err := next(); !errors.Is(err, end) {
-		return compared, fmt.Errorf("after the last row: want %q, got %w", end, err)
+		return compared, fmt.Errorf("after the last row: want %q, got %w", end.Error(), err)
 	}
 	return compared, nil
 }

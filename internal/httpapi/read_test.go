@@ -87,7 +87,7 @@ func TestReadMixed(t *testing.T) {
 			if end != nil {
 				code = end.Code
 			}
-			if accepted := c.cold == error(givenUp); accepted && (end == nil || end.First == nil || *end.First != 7 || end.From != "2.7") {
+			if accepted := errors.Is(c.cold, givenUp); accepted && (end == nil || end.First == nil || *end.First != 7 || end.From != "2.7") {
 				t.Errorf("%+v", end)
 			}
 			if !slices.Equal(got, c.want) || code != c.code || w.Header().Get("Content-Type") != "application/x-ndjson" {
