@@ -14,7 +14,7 @@ import (
 
 // quick is as little as says that everything was measured.
 func quick(dir string) Options {
-	return Options{Quick: true, Refs: []int{10_000, 20_000}, Absorbs: 4, Renewing: 20 * time.Millisecond, Dir: dir}
+	return Options{Quick: true, Refs: []int{10_000, 20_000}, Absorbs: 2, Renewing: 20 * time.Millisecond, Dir: dir}
 }
 
 // checkDatabase: every verb at both sizes, with its ratio and its bare insert.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -185,7 +186,7 @@ func (x *Tier) rows(w Write) []segment.Row {
 		h := xxhash.Sum64(p)
 		for len(p) < w.Size {
 			h = h*6364136223846793005 + 1442695040888963407
-			p = fmt.Appendf(p, "%x", h)
+			p = strconv.AppendUint(p, h, 16)
 		}
 		rows[i] = segment.Row{Seq: x.next, Time: x.Clock.Now().UnixNano() + int64(i), Payload: p[:max(w.Size, 1)]}
 		x.next++
