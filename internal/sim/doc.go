@@ -41,12 +41,13 @@
 //	audit.go         auditors; reader.go readers and I7; operator.go the operator
 //	follower.go      clients that follow a stream over HTTP, with pauses
 //	event.go         what befalls the world; loss.go what is lost, and given up
-//	rollback.go      a catalog that lost its last commits
+//	rollback.go      a catalog that lost its last commits; rebase.go what is known of it then;
+//	                 mendcatalog.go what the operator does in the end
 //	model.go         what clients know, and the one history of each chain and stream
 //	content.go       what an object holds
 //	check.go         the rules: checkchain.go I6 I8, checkrefs.go I1 I2, checkobjects.go I3 I4,
 //	                 checkslots.go what a slot, a burned key and a seq have to pass
-//	end.go           faults over, all reopened, duties run dry: I5, and all rows read back
+//	end.go           faults over, all reopened, duties run dry: I5; endread.go all rows read back
 //	cost.go          Calm, and I9: what auditors asked of the bucket, and what they have for it
 //	cover.go         what was hit; trace.go what happened
 //

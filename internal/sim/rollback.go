@@ -1,16 +1,10 @@
 package sim
 
 import (
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/strandline/strandline/auditor"
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/memory"
-	"github.com/strandline/strandline/check"
-	"github.com/strandline/strandline/internal/powercut"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -126,94 +120,6 @@ func (s *Sim) headsAhead(v memory.View) (chains []segment.Chain) {
 	return chains
 }
 
-// rebase takes the catalog as it stands now for what is known of it.
-func (k *checker) rebase() {
-	k.sim.cat.View(func(v memory.View) {
-		rows, live := map[segment.Chain]catalog.ChainRow{}, map[string]segment.Pos{}
-		for row := range v.Chains() {
-			kept := *row
-			kept.Consumers = append([]segment.Consumer(nil), row.Consumers...)
-			rows[row.Chain] = kept
-		}
-		for st := range v.Streams() {
-			live[st.Name] = st.LiveFrom
-		}
-		chains := slices.SortedFunc(maps.Keys(k.model.chains), func(a, b segment.Chain) int { return strings.Compare(a.String(), b.String()) })
-		for _, c := range slices.Backward(chains) { // a stream's newest rows are its newest chain's
-			k.forget(c, max(1, rows[c].NextSeq))
-		}
-		for _, c := range chains {
-			k.remember(c, max(1, rows[c].NextSeq))
-		}
-		k.rows, k.live, k.named = rows, live, map[string]bool{}
-		for r := range v.Refs() {
-			k.named[r.Key] = true
-			delete(k.died, r.Key)
-			if r.Key != "" && !k.sim.stands(r.Key) && k.lost[r.Key] == nil {
-				k.sim.back.gone[r.Key] = true
-			}
-		}
-		for _, key := range k.sim.mem.Keys() {
-			if !k.isWatched(v, key) {
-				k.sim.back.loose[key] = true
-			}
-		}
-	})
-}
-
-// forget takes a chain's rows from a seq on out of the history.
-func (k *checker) forget(c segment.Chain, next segment.Seq) {
-	h := k.model.chain(c)
-	lost := k.sim.back.lost[c]
-	if lost == nil {
-		lost = map[segment.Seq]past{}
-		k.sim.back.lost[c] = lost
-	}
-	for len(h.rows) >= int(next) {
-		seq := segment.Seq(len(h.rows))
-		row := h.rows[seq-1]
-		lost[seq] = row
-		h.rows = h.rows[:seq-1]
-		t := k.model.stream(row.stream)
-		n := len(t.at) - 1
-		t.at, t.chain, t.total = t.at[:n], t.chain[:n], t.total[:n+1]
-	}
-	k.relate(c, func(rec *record) {
-		if rec.inHistory && rec.at >= next {
-			rec.inHistory, rec.was = false, true
-		}
-	})
-}
-
-// remember puts rows back that were forgotten: the newest copy knows them.
-func (k *checker) remember(c segment.Chain, next segment.Seq) {
-	h, lost := k.model.chain(c), k.sim.back.lost[c]
-	for seq := segment.Seq(len(h.rows) + 1); seq < next; seq++ {
-		row := lost[seq]
-		h.rows = append(h.rows, row)
-		k.model.stream(row.stream).add(segment.Pos{Epoch: c.Epoch, Seq: seq}, c, row.sum)
-	}
-	k.relate(c, func(rec *record) { rec.inHistory = rec.inHistory || rec.was && rec.at < next })
-}
-
-func (k *checker) relate(c segment.Chain, do func(*record)) {
-	for _, rec := range k.model.records {
-		if rec.in == c {
-			do(rec)
-		}
-	}
-}
-
-// again: a row whose absorb was lost is absorbed again as it was; nothing else takes its place.
-func (k *checker) again(c segment.Chain, r slotRow) {
-	if k.voided[c] {
-		return // its slot waits for a person's word
-	}
-	if was, ok := k.sim.back.lost[c][r.seq]; ok && was != (past{r.stream, r.sum}) {
-		k.violated("I8", "chain %s seq %d: a row of %q stood there before the catalog was rolled back, and now another one of %q does", c, r.seq, was.stream, r.stream)
-	}
-}
-
 // lookTime is how long a delete may go on that was let through before the rollback: what an
 // auditor saw of the heads is good for an eighth of the grace, and a request for a minute.
 func (s *Sim) lookTime() time.Duration { return s.cfg.ReadGrace/8 + time.Minute }
@@ -241,104 +147,4 @@ func (p *process) stalled() time.Time {
 	p.sim.mu.Lock()
 	defer p.sim.mu.Unlock()
 	return p.stalledUntil
-}
-
-// mendCatalog is the operator's part of the end: where the tier knows that the catalog is
-// older than the bucket, somebody was told, and the newest copy comes back.
-func (s *Sim) mendCatalog() error {
-	b := &s.back
-	if !b.happened() {
-		return nil
-	}
-	if b.known = s.ahead(); len(b.known) > 0 {
-		if err := s.toldOf(); err != nil {
-			return err
-		}
-	}
-	behind := s.headsAhead(b.newest.View())
-	if len(b.known) > 0 && len(behind) > 0 {
-		s.check.violated("03 §0", "while the catalog was rolled back behind the head of chain %s, the head of chain %s went on, so that the newest copy is behind it", b.known[0], behind[0])
-	}
-	switch {
-	case len(b.known) > 0, b.refused && b.deletes == 0 && len(behind) == 0:
-		s.note("", "the newest catalog comes back", "")
-		s.cover.hitLocked(s, "the newest catalog came back")
-		s.applying.Lock()
-		defer s.applying.Unlock()
-		s.cat.Restore(b.newest)
-		b.known, b.gone = nil, map[string]bool{}
-		s.check.rebase()
-	case b.refused: // the older one goes on, without the directory that is newer than it
-		for _, name := range sortedKeys(s.machines) {
-			s.giveUp(s.machines[name])
-		}
-	}
-	return nil
-}
-
-// giveUp has a machine begin with an empty directory: the one that it has is newer than the
-// catalog, and is refused.
-func (s *Sim) giveUp(m *machine) {
-	s.cover.hitLocked(s, "a directory given up after a rollback")
-	m.disk = powercut.New()
-	m.disk.Quiet()
-	m.life++
-}
-
-// toldOf has an auditor look at all that there is to delete: it deletes nothing, and says why.
-func (s *Sim) toldOf() error {
-	p, err := s.endProcess(nil)
-	if err != nil {
-		return err
-	}
-	defer p.end()
-	a, err := p.newAuditor(true)
-	if err != nil {
-		return err
-	}
-	_, _ = a.Once(p.ctx, auditor.OnceOptions{}) // what it says is in the audit table
-	told := false
-	s.cat.View(func(v memory.View) {
-		for row := range v.AuditRows() {
-			told = told || row.Kind == "rolled-back"
-		}
-	})
-	if !told {
-		s.check.violated("03 §0", "the row of chain %s is behind its head, and nobody was told", s.back.known[0])
-	}
-	return nil
-}
-
-// refusedSince says that a writer may refuse to start, since the catalog was rolled back; for
-// good, if it found the catalog older than its directory.
-func (s *Sim) refusedSince(forGood bool) bool {
-	s.applying.Lock()
-	defer s.applying.Unlock()
-	s.back.refused = s.back.refused || forGood && s.back.happened()
-	return s.back.happened()
-}
-
-// acceptVoids gives up what stands in slots that were voided: two owners had one term, since the
-// grant of the first was lost, and the history went on with the other's rows.
-func (p *process) acceptVoids() error {
-	var keys []string
-	p.sim.cat.View(func(v memory.View) {
-		for row := range v.Chains() {
-			for slot := range v.Slots(row.Chain, 0) {
-				if slot.Void && v.Marker(catalog.DutySettle, catalog.SettleID(row.Chain, slot.ID)) != nil {
-					keys = append(keys, segment.SlotKey(row.Chain, slot.ID))
-				}
-			}
-		}
-	})
-	for _, key := range keys {
-		if _, err := check.ProveVoid(p.ctx, p.catalog, p.classes, key); err != nil {
-			return err
-		}
-		if _, err := p.catalog.AcceptLoss(p.ctx, key, ""); err != nil {
-			return err
-		}
-		p.hit("void slot accepted")
-	}
-	return nil
 }
