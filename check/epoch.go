@@ -18,14 +18,14 @@ func EnsureEpoch(ctx context.Context, cat catalog.Deployment, classes objstore.C
 	if err != nil {
 		return t, err
 	}
+	if err := notForgotten(ctx, cat, set, &t); err != nil {
+		return t, err
+	}
 	t, err = cat.EnsureTopology(ctx, t)
 	if err != nil {
 		return t, err
 	}
-	record := segment.TopologyRecord{
-		Epoch: t.Epoch, Shards: t.Shards, Class: t.Class, Buckets: t.Buckets, Settle: t.Settle,
-		State: string(t.State),
-	}
+	record := recordOf(&t)
 	body, err := segment.EncodeTopology(&record)
 	if err != nil {
 		return t, err
@@ -37,6 +37,37 @@ func EnsureEpoch(ctx context.Context, cat catalog.Deployment, classes objstore.C
 		}
 	}
 	return t, nil
+}
+
+func recordOf(t *catalog.Topology) segment.TopologyRecord {
+	return segment.TopologyRecord{
+		Epoch: t.Epoch, Shards: t.Shards, Class: t.Class, Buckets: t.Buckets, Settle: t.Settle, State: string(t.State),
+	}
+}
+
+// notForgotten refuses an epoch that is new to the catalog, but of which a record with other
+// constants stands: a catalog that was rolled back forgot it, and an epoch's row, once it is made,
+// never changes any more.
+func notForgotten(ctx context.Context, cat catalog.Deployment, set objstore.Set, t *catalog.Topology) error {
+	all, err := cat.Topologies(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(o catalog.Topology) bool { return o.Epoch == t.Epoch }) {
+		return nil
+	}
+	record := recordOf(t)
+	for _, store := range set {
+		err := sameEpoch(ctx, store, &record)
+		if errors.Is(err, ErrNotMine) {
+			return fmt.Errorf("the record of epoch %d in %s, which the catalog does not have: was the catalog rolled back? Bring its newest copy back, or make the epoch as the record says: %w",
+				t.Epoch, store.Name(), err)
+		}
+		if err != nil && !errors.Is(err, objstore.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
 }
 
 // ensureRecord looks before it writes: a deployment that stands starts again beside a store

@@ -217,6 +217,12 @@ func TestEnsureEpoch(t *testing.T) {
 	if _, err := check.EnsureEpoch(ctx, second, c, other); !errors.Is(err, check.ErrNotMine) {
 		t.Fatalf("a record of other constants: %v", err)
 	}
+	if tops, err := second.Topologies(ctx); err != nil || len(tops) != 0 {
+		t.Fatalf("a catalog that forgot the epoch made it with other constants than its record has: %v, %v", tops, err)
+	}
+	if got, err := check.EnsureEpoch(ctx, second, c, top); err != nil || got.Shards != 2 {
+		t.Fatalf("a catalog that forgot the epoch, as its record says: %v, %v", got, err)
+	}
 	elsewhere := top
 	elsewhere.Epoch, elsewhere.Class = 2, "express"
 	if _, err := check.EnsureEpoch(ctx, db, c, elsewhere); err == nil {
