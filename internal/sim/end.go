@@ -80,29 +80,38 @@ func (s *Sim) reopen() error {
 	for _, name := range sortedKeys(s.machines) {
 		m := s.machines[name]
 		m.disk = m.disk.Cut(s.rng.Uint64() | 1)
-		err := s.withWriter(m, func(*process, *localtier.Writer) error { return nil })
-		if errors.Is(err, localtier.ErrFenced) && s.back.happened() {
-			// What it has not published was taken by a term that the catalog forgot: the next
-			// start sets it aside.
-			err = s.withWriter(m, func(*process, *localtier.Writer) error { return nil })
-		}
-		if (errors.Is(err, localtier.ErrRolledBack) || errors.Is(err, localtier.ErrLeftover)) && s.back.happened() {
-			s.giveUp(m)
-			err = s.withWriter(m, func(*process, *localtier.Writer) error { return nil })
-		}
-		if errors.Is(err, localtier.ErrChainClosed) && s.back.happened() {
-			// The epoch that came after it was forgotten: the operator makes it anew.
-			if err = s.nextEpoch(); err == nil {
-				err = s.withWriter(m, func(*process, *localtier.Writer) error { return nil })
-			}
-		}
-		if err != nil {
+		if err := s.reopenOne(m); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
 }
 
+// reopenOne does what a writer's refusal says, after a rollback; each may come once.
+func (s *Sim) reopenOne(m *machine) (err error) {
+	for range 4 {
+		err = s.withWriter(m, func(*process, *localtier.Writer) error { return nil })
+		if err == nil || !s.back.happened() {
+			return err
+		}
+		switch {
+		case errors.Is(err, localtier.ErrFenced):
+			// What it has not published was taken by a term that the catalog forgot: the next
+			// start sets it aside.
+		case errors.Is(err, localtier.ErrRolledBack), errors.Is(err, localtier.ErrLeftover):
+			s.giveUp(m)
+		case errors.Is(err, localtier.ErrChainClosed): // the epoch that came after it was forgotten
+			if err := s.nextEpoch(); err != nil {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+	return err
+}
+
+// nextEpoch is made anew by the operator.
 func (s *Sim) nextEpoch() error {
 	p, err := s.endProcess(nil)
 	if err != nil {
@@ -110,7 +119,12 @@ func (s *Sim) nextEpoch() error {
 	}
 	defer p.end()
 	s.cover.hitLocked(s, "a forgotten epoch made anew")
-	return p.reshard(p.ctx, s.cfg.Shards, true)
+	for n := range uint32(4) { // as its record says, if it has one
+		if err = p.reshard(p.ctx, 1+n%2, n < 2); !errors.Is(err, check.ErrNotMine) {
+			return err
+		}
+	}
+	return err
 }
 
 // withWriter opens a writer on a machine, and flushes and closes it.
