@@ -89,7 +89,7 @@ func (j *journey) judge(p *Problem, err error) (time.Duration, bool) {
 	switch p.Status {
 	case http.StatusMisdirectedRequest:
 		return j.sentOn(p)
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusInsufficientStorage: // the last: until there is room
 		return j.refused(p)
 	case http.StatusBadGateway, http.StatusGatewayTimeout: // a proxy's word: the server may have it
 		return j.unanswered(&lostError{sent: true, err: p})
@@ -173,7 +173,7 @@ func (j *journey) another() bool {
 
 // wroteNothing are the refusals that come before anything is written. Others may come after:
 // an append that waits for the bucket is on the disk already.
-var wroteNothing = []string{"busy", "backpressure", "epoch-over"}
+var wroteNothing = []string{"busy", "backpressure", "disk-full", "epoch-over"}
 
 // moving are the refusals of a server that will not have the shard much longer, or not
 // before somebody sees to it: they take patience as a silence does.

@@ -133,7 +133,10 @@ func (s *shardLog) pressure(now time.Time, size int64) error {
 		return fmt.Errorf("ask for free disk space: %w", err)
 	}
 	if free < s.cfg.MinFreeDisk {
-		return full(retryDisk, "%d bytes are free on the disk of %s, %d are kept", free, s.dir, s.cfg.MinFreeDisk)
+		return &BackpressureError{
+			Chain: s.chain, Full: true, RetryAfter: retryDisk,
+			Reason: fmt.Sprintf("%d bytes are free on the disk of %s, and --min-free-disk keeps %d", free, s.dir, s.cfg.MinFreeDisk),
+		}
 	}
 	return nil
 }
@@ -153,7 +156,7 @@ func (s *shardLog) refusedByLog(err error) error {
 	case errors.Is(err, wal.ErrPoisoned):
 		return s.poisoned(err)
 	case errors.Is(err, wal.ErrFull):
-		return &BackpressureError{Chain: s.chain, Reason: err.Error(), RetryAfter: retryDisk}
+		return &BackpressureError{Chain: s.chain, Reason: fmt.Sprintf("%s: %v", s.dir, err), RetryAfter: retryDisk, Full: true}
 	case errors.Is(err, wal.ErrClosed):
 		return ErrClosed
 	}

@@ -162,7 +162,9 @@ func (s *shardLog) unstall() error {
 		return nil
 	}
 	if s.now().Sub(s.stalled) < stallPause {
-		return &BackpressureError{Chain: s.chain, Reason: "the disk refused a write", RetryAfter: stallPause}
+		return &BackpressureError{
+			Chain: s.chain, Reason: "the disk of " + s.dir + " refused a write", RetryAfter: stallPause, Full: errors.Is(s.stalledBy, wal.ErrFull),
+		}
 	}
 	// What was refused leaves the queues before its seqs, and the sequences of its
 	// producers, are given out again.

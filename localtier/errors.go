@@ -16,6 +16,9 @@ var (
 	// ErrBackpressure: a cap is reached; the same append may be made again later.
 	// Nothing was written.
 	ErrBackpressure = errors.New("backpressure")
+	// ErrDiskFull: a BackpressureError for want of disk. Nothing was written; appends go on by
+	// themselves once there is room again.
+	ErrDiskFull = errors.New("disk full")
 	// ErrTooLarge: a row that no frame can hold. Nothing was written.
 	ErrTooLarge = errors.New("row too large")
 	// ErrInvalid: a request that cannot be right. Nothing was written.
@@ -81,13 +84,24 @@ type BackpressureError struct {
 	Chain      segment.Chain
 	Reason     string
 	RetryAfter time.Duration
+	Full       bool // the disk is what lacks; it matches ErrDiskFull, too
 }
 
 func (e *BackpressureError) Error() string {
+	if e.Full {
+		return fmt.Sprintf("chain %s takes no rows for now: %s; free space there (`du -sh` shows what fills it, `strandline quarantine ls` what was set aside): "+
+			"appends go on by themselves then, reads and publishing go on meanwhile, and nothing acknowledged is lost", e.Chain, e.Reason)
+	}
 	return fmt.Sprintf("chain %s takes no rows for now: %s; try again in %v", e.Chain, e.Reason, e.RetryAfter)
 }
 
-func (e *BackpressureError) Unwrap() error { return ErrBackpressure }
+// Unwrap lets errors.Is find the kinds.
+func (e *BackpressureError) Unwrap() []error {
+	if e.Full {
+		return []error{ErrBackpressure, ErrDiskFull}
+	}
+	return []error{ErrBackpressure}
+}
 
 // FencedError says who took the chain and what stays here.
 type FencedError struct {

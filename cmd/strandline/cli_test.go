@@ -331,6 +331,60 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestFullDiskPasses: on a full disk appends are 507 and say what to do, what is there is
+// read and published, and with room again rows are taken without a restart.
+func TestFullDiskPasses(t *testing.T) {
+	dir := mountSmall(t, "60m")
+	up := startUp(t, dir, "--min-free-disk", "8MiB", "--store", "standard=file://"+t.TempDir(), "--preallocate", "off", "--shards", "1")
+	body := bytes.Repeat([]byte(strings.Repeat("x", 1023)+"\n"), 1024)
+	post := func() (int, http.Header, string) {
+		resp, err := http.Post(up.url+"/v1/streams/big/rows", "text/plain", bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }() // read to its end
+		answer, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, resp.Header, string(answer)
+	}
+	acked := 0
+	eventually(t, "the disk is full", func() bool {
+		code, header, answer := post()
+		if code == http.StatusOK {
+			acked++
+			return false
+		}
+		if code != http.StatusInsufficientStorage || header.Get("Retry-After") == "" || !strings.Contains(answer, `"disk-full"`) || !strings.Contains(answer, "appends go on by themselves") {
+			t.Fatalf("a full disk is answered %d %v: %s", code, header, answer)
+		}
+		return true
+	})
+	rows := func() int {
+		r := cli(t, "", "cat", "big", "--server", up.url)
+		r.want(t, exitOK)
+		return strings.Count(r.out, "\n")
+	}
+	if got := rows(); got != acked*1024 {
+		t.Errorf("%d rows were acknowledged, %d are read on the full disk", acked*1024, got)
+	}
+	resp, err := http.Post(up.url+"/v1/flush", "", nil) // what is here is published all the same
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = resp.Body.Close(); resp.StatusCode != http.StatusOK {
+		t.Errorf("publishing on a full disk: %s", resp.Status)
+	}
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT, "size=400m"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "rows are taken again", func() bool { code, _, _ := post(); return code == http.StatusOK })
+	if got := rows(); got != (acked+1)*1024 {
+		t.Errorf("%d rows were acknowledged, %d are read", (acked+1)*1024, got)
+	}
+}
+
 // TestDay is an ordinary day: append, read, list, trim, delete, audit, check.
 func TestDay(t *testing.T) {
 	t.Parallel()

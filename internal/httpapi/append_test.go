@@ -230,6 +230,9 @@ func TestAppendRefusals(t *testing.T) {
 		t.Errorf("an epoch that is over: %+v, Retry-After %q", p, w.Header().Get("Retry-After"))
 	}
 	for wait, want := range map[time.Duration]string{0: "1", time.Millisecond: "1", 2500 * time.Millisecond: "3", time.Minute: "60"} {
+		if w, p := post(&localtier.BackpressureError{RetryAfter: wait, Full: true}); w.Header().Get("Retry-After") != want || p.Code != "disk-full" || p.Status != http.StatusInsufficientStorage {
+			t.Errorf("no room, wait %v: %+v, Retry-After %q", wait, p, w.Header().Get("Retry-After"))
+		}
 		if w, p := post(&localtier.BackpressureError{RetryAfter: wait}); w.Header().Get("Retry-After") != want || p.Code != "backpressure" {
 			t.Errorf("wait %v: Retry-After %q", wait, w.Header().Get("Retry-After"))
 		}

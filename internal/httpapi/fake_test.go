@@ -231,7 +231,8 @@ func do(t *testing.T, h http.Handler, method, target, contentType string, body i
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Code == "" || p.Status != w.Code || w.Header().Get("Content-Type") != "application/problem+json" {
 			t.Fatalf("%s %s: %d is no problem: %q, %v", method, target, w.Code, w.Body, err)
 		}
-		if retry := w.Header().Get("Retry-After"); (w.Code == http.StatusServiceUnavailable) != (retry != "") {
+		later := w.Code == http.StatusServiceUnavailable || w.Code == http.StatusInsufficientStorage
+		if retry := w.Header().Get("Retry-After"); later != (retry != "") {
 			t.Fatalf("%s %s: %d with Retry-After %q", method, target, w.Code, retry)
 		}
 	}

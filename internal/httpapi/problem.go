@@ -65,6 +65,7 @@ var kinds = []struct {
 	{segment.ErrTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
 	{localtier.ErrNotOwner, http.StatusMisdirectedRequest, "not-owner"},
 	{errEpochOver, http.StatusServiceUnavailable, "epoch-over"},
+	{localtier.ErrDiskFull, http.StatusInsufficientStorage, "disk-full"},
 	{localtier.ErrBackpressure, http.StatusServiceUnavailable, "backpressure"},
 	{wal.ErrBackpressure, http.StatusServiceUnavailable, "backpressure"},
 	{localtier.ErrFenced, http.StatusServiceUnavailable, "fenced"},
@@ -166,7 +167,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	s.log(w, r, p, err)
 	switch p.Status {
-	case http.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable, http.StatusInsufficientStorage:
 		w.Header().Set("Retry-After", retryAfter(err))
 	case http.StatusRequestTimeout:
 		w.Header().Set("Connection", "close") // the rest of the body may still come

@@ -15,7 +15,7 @@ var (
 	// Nothing is acknowledged until the directory is opened again.
 	ErrPoisoned = errors.New("log is poisoned by a failed write or fsync; close it, look at the disk, and open it again")
 	// ErrFull: the disk is full. Nothing was acknowledged, nothing is lost.
-	ErrFull = errors.New("disk is full; free space, then resume")
+	ErrFull = errors.New("disk is full; free space on it, and appends go on (a start that met it: start again)")
 	// ErrBackpressure: two segments' worth of bytes wait for the disk already.
 	ErrBackpressure = errors.New("too many bytes wait for the disk; try again shortly")
 	// ErrClosed: the log was closed.
