@@ -114,14 +114,14 @@ func (a *app) printLoss(l *check.Loss, accepted bool) error {
 	}
 	for i := range l.Spans {
 		s := &l.Spans[i]
-		fmt.Fprintf(a.out, "rows %s to %s: %s rows%s, of %s to %s\n", segment.Pos{Epoch: s.Epoch, Seq: s.First}, segment.Pos{Epoch: s.Epoch, Seq: s.Last},
-			countText(int64(s.Rows)), inStream, timeText(s.MinTime), timeText(s.MaxTime))
+		fmt.Fprintf(a.out, "rows %s to %s: %s%s, of %s to %s\n", segment.Pos{Epoch: s.Epoch, Seq: s.First}, segment.Pos{Epoch: s.Epoch, Seq: s.Last},
+			countOf(s.Rows, "row"), inStream, timeText(s.MinTime), timeText(s.MaxTime))
 		for _, r := range s.Sound {
 			fmt.Fprintf(a.out, "  rows %d to %d (%s) can still be read: strandline cat '%s' --from %s --to %s\n", r.First, r.Last, countText(int64(r.Rows)),
 				l.Stream, segment.Pos{Epoch: s.Epoch, Seq: r.First}, segment.Pos{Epoch: s.Epoch, Seq: r.Last})
 		}
 	}
-	_, err := fmt.Fprintf(a.out, "%s: %s rows %s\n", l.Key, countText(int64(l.Rows)), verb)
+	_, err := fmt.Fprintf(a.out, "%s: %s %s\n", l.Key, countOf(l.Rows, "row"), verb)
 	return err
 }
 

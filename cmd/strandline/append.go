@@ -106,7 +106,7 @@ func (a *app) append(ctx context.Context, o *appendFlags, args []string) error {
 	// What was acknowledged is said even if a later batch was not.
 	said := a.printAppended(ap, o.keyField != "")
 	if err != nil {
-		err = fmt.Errorf("%w; %s rows are acknowledged", asked(err), countText(ap.rows()))
+		err = fmt.Errorf("%w; acknowledged before it: %s", asked(err), countOf(ap.rows(), "row"))
 	}
 	return firstOf(err, said)
 }
@@ -153,7 +153,7 @@ func (a *app) printAppended(ap *appender, many bool) error {
 		if a.json {
 			return a.printJSON(map[string]any{"rows": rows, "streams": all})
 		}
-		_, err := fmt.Fprintf(a.out, "%s rows into %s streams\n", countText(rows), countText(int64(len(all))))
+		_, err := fmt.Fprintf(a.out, "%s into %s\n", countOf(rows, "row"), countOf(len(all), "stream"))
 		return err
 	}
 	if len(all) == 0 {
@@ -166,7 +166,7 @@ func (a *app) printAppended(ap *appender, many bool) error {
 		_, err := fmt.Fprintln(a.out, "no rows")
 		return err
 	}
-	_, err := fmt.Fprintf(a.out, "%s: %s rows, seq %d to %d; the last one is %s\n", all[0].Stream, countText(rows), all[0].First, all[0].Last, all[0].LastToken)
+	_, err := fmt.Fprintf(a.out, "%s: %s, seq %d to %d; the last one is %s\n", all[0].Stream, countOf(rows, "row"), all[0].First, all[0].Last, all[0].LastToken)
 	return err
 }
 

@@ -85,7 +85,7 @@ func TestInterruptedWaits(t *testing.T) {
 	defer server.Close()
 	var out, errs bytes.Buffer
 	run(ctx, []string{"append", "s", "--server", server.URL}, streams{in: strings.NewReader("one\n"), out: &out, err: &errs})
-	if !strings.Contains(out.String(), "1 rows, seq 1 to 1") || strings.Contains(errs.String(), "may have been") {
+	if !strings.Contains(out.String(), "1 row, seq 1 to 1") || strings.Contains(errs.String(), "may have been") {
 		t.Errorf("%s%s", &out, &errs)
 	}
 }
@@ -97,6 +97,6 @@ func TestBadLine(t *testing.T) {
 	cli(t, in, "append", "--key-field", "k", "--server", up.url).
 		want(t, exitFailed, "line 3: not a JSON object", "2 rows into 2 streams", "2 rows are acknowledged")
 	cli(t, "one\n"+strings.Repeat("x", maxLineBytes+1), "append", "s", "--server", up.url).
-		want(t, exitFailed, "line 2: longer than", "1 rows are acknowledged")
+		want(t, exitFailed, "line 2: longer than", "acknowledged before it: 1 row")
 	cli(t, "", "append", "s", "--server", up.url).want(t, exitOK, "no rows")
 }

@@ -65,7 +65,7 @@ func (a *app) consumerCommand(cmd *cobra.Command, s *shardFlags, call consumerCa
 			if a.json {
 				return a.printJSON(got)
 			}
-			_, err = fmt.Fprintf(a.out, "consumer %s of shard %d: %s, cursor %d, %s rows behind\n", got.Name, shard, done(got), got.Cursor, countText(int64(got.Lag)))
+			_, err = fmt.Fprintf(a.out, "consumer %s of shard %d: %s, cursor %d, %s behind\n", got.Name, shard, done(got), got.Cursor, countOf(got.Lag, "row"))
 			return err
 		})
 	}

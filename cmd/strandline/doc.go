@@ -19,6 +19,6 @@
 //	auditorflags.go    the duties' knobs; auditorserve.go an auditor's routes
 //	client.go          commands through a server; owners.go who answers for a shard
 //	appendrows.go, catrows.go   rows in, rows out
-//	alarms.go, statuslocal.go, unread.go   what status says; doctorprint.go: what doctor says
+//	alarms.go, statuslocal.go, unread.go, untaken.go   what status says; doctorprint.go: what doctor says
 //	exit.go, help.go   exit codes, help
 package main

@@ -190,7 +190,7 @@ func TestAppendInterrupted(t *testing.T) {
 	}
 	// The rows are there a moment before their answer is.
 	time.AfterFunc(200*time.Millisecond, cancel)
-	if got := <-code; got != exitFailed || !strings.Contains(out.String(), "2 rows, seq 1 to 2") || !strings.Contains(errs.String(), "2 rows are acknowledged") {
+	if got := <-code; got != exitFailed || !strings.Contains(out.String(), "2 rows, seq 1 to 2") || !strings.Contains(errs.String(), "acknowledged before it: 2 rows") {
 		t.Errorf("exit %d: %s%s", got, &out, &errs)
 	}
 }

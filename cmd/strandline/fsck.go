@@ -135,15 +135,15 @@ func damagedText(d *check.DamageItem) string {
 
 // printSum is the last line, and what to do next.
 func (a *app) printSum(r *check.Report) error {
-	looked := countText(r.Footers) + " footers"
+	looked := countOf(r.Footers, "footer")
 	if r.Chunks > 0 {
-		looked += fmt.Sprintf(" and %s chunks (%s)", countText(r.Chunks), bytesText(r.ChunkBytes))
+		looked += fmt.Sprintf(" and %s (%s)", countOf(r.Chunks, "chunk"), bytesText(r.ChunkBytes))
 	}
 	if r.Skipped > 0 {
-		looked += fmt.Sprintf(", %s objects not looked into", countText(r.Skipped))
+		looked += fmt.Sprintf(", %s not looked into", countOf(r.Skipped, "object"))
 	}
-	fmt.Fprintf(a.out, "%s: %s objects, %s; %s refs in %s streams; read %s; %s waiting (%s)\n",
-		r.Verdict, countText(r.Objects), bytesText(r.Bytes), countText(r.Refs), countText(r.Streams), looked,
+	fmt.Fprintf(a.out, "%s: %s, %s; %s in %s; read %s; %s waiting (%s)\n",
+		r.Verdict, countOf(r.Objects, "object"), bytesText(r.Bytes), countOf(r.Refs, "ref"), countOf(r.Streams, "stream"), looked,
 		countText(r.Waiting), bytesText(r.WaitingBytes))
 	_, err := fmt.Fprintf(a.out, "damage %s, rotten %s, unreadable %s, garbage %s (pending %s, leaked %s, unknown %s), accepted as lost %s%s\n",
 		countText(r.DamageTotal), countText(r.RottenTotal), countText(r.UnreadableTotal), countText(r.GarbageTotal), countText(r.PendingTotal),

@@ -58,6 +58,14 @@ func TestVersion(t *testing.T) {
 	cli(t, "", "streams", "--dir", t.TempDir()).want(t, exitFailed, "no deployment")
 }
 
+func TestCountOf(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 rows", 1: "1 row", 2: "2 rows", 1234: "1,234 rows"} {
+		if got := countOf(n, "row"); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
 func TestFolded(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":                                       {""},

@@ -44,7 +44,7 @@ func TestEpochOfAnotherClass(t *testing.T) {
 	if got := epochs(t, tier...); len(got) != 1 {
 		t.Fatalf("what stands is no other epoch: %+v", got)
 	}
-	set("--class", "express", "--dry-run").want(t, exitOK, "make epoch 2 with 1 shards, class express", "settle true")
+	set("--class", "express", "--dry-run").want(t, exitOK, "make epoch 2 with 1 shard, class express", "settle true")
 	set("--class", "express").want(t, exitOK, "express")
 	got := epochs(t, tier...)
 	if len(got) != 2 || got[1].Class != "express" || len(got[1].Buckets) != 2 || got[1].State != catalog.TopologyOpen || got[0].State != catalog.TopologyClosed {

@@ -72,6 +72,14 @@ func bytesText(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
 func countText(n int64) string { return humanize.Comma(n) }
 
+// countOf is a number of things that are named by their singular: 1 row, 1,234 rows.
+func countOf[T ~int | ~uint32 | ~int64 | ~uint64](n T, one string) string {
+	if n != 1 {
+		one += "s"
+	}
+	return countText(int64(n)) + " " + one //nolint:gosec // counts are far below
+}
+
 func num[T ~uint32 | ~uint64 | ~int64 | ~int](n T) string { return strconv.FormatInt(int64(n), 10) }
 
 // sizeFlag is a byte size written as people do: 64MiB.

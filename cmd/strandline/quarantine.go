@@ -164,14 +164,14 @@ func (a *app) printRemoved(q *localtier.Quarantine, removed bool) error {
 	if removed {
 		verb = "are gone"
 	}
-	what := fmt.Sprintf("%s rows in %d segments (%s) that the history does not have", countText(int64(q.Rows)), q.Segments, bytesText(q.Bytes))
+	what := fmt.Sprintf("%s in %s (%s) that the history does not have", countOf(q.Rows, "row"), countOf(q.Segments, "segment"), bytesText(q.Bytes))
 	switch {
 	case q.Damage != "":
 		what = fmt.Sprintf("%s that cannot be read (%s)", bytesText(q.Bytes), q.Damage)
 	case !q.Judged:
-		what = fmt.Sprintf("%s rows (%s), of which nobody knows yet which ones the history has", countText(int64(q.Rows)), bytesText(q.Bytes))
+		what = fmt.Sprintf("%s (%s), of which nobody knows yet which ones the history has", countOf(q.Rows, "row"), bytesText(q.Bytes))
 	case q.Salvaged:
-		what = fmt.Sprintf("%s rows (%s), all of them appended again by salvage,", countText(int64(q.Rows)), bytesText(q.Bytes))
+		what = fmt.Sprintf("%s (%s), all of them appended again by salvage,", countOf(q.Rows, "row"), bytesText(q.Bytes))
 	}
 	_, err := fmt.Fprintf(a.out, "%s: %s %s\n", q.Dir, what, verb)
 	return err

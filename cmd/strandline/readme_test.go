@@ -90,7 +90,7 @@ func TestREADMEManyWriters(t *testing.T) {
 	for _, line := range snippets[1] {
 		said.WriteString(shell(t, words.Replace(line)))
 	}
-	for _, want := range []string{"greetings: 1 rows", "\tgreetings\thello", "cursor 1", "older than 24h", "00000002.00000007"} {
+	for _, want := range []string{"greetings: 1 row,", "\tgreetings\thello", "cursor 1", "older than 24h", "00000002.00000007"} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("nothing says %q:\n%s", want, &said)
 		}

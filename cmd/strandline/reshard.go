@@ -61,11 +61,20 @@ func (a *app) setTopology(ctx context.Context, f *topologyFlags) (err error) {
 	if f.dryRun {
 		r.say = func(format string, args ...any) { would.Would = append(would.Would, fmt.Sprintf(format, args...)) }
 	}
+	_, living, err := untakenNow(ctx, t.catalog)
+	if err != nil {
+		return err
+	}
 	if err := r.set(ctx, f); err != nil {
 		return err
 	}
 	if f.dryRun {
 		return a.printWould(would)
+	}
+	if f.changesEpoch() {
+		if err := a.noteUntaken(ctx, t.catalog, living > 0); err != nil {
+			return err
+		}
 	}
 	epochs, err := epochsOf(ctx, t)
 	if err != nil {
@@ -98,7 +107,7 @@ func (r *reshard) set(ctx context.Context, f *topologyFlags) error {
 			return err
 		}
 		if r.say != nil {
-			r.say("found the first epoch with %d shards, class %s", top.Shards, top.Class)
+			r.say("found the first epoch with %s, class %s", countOf(top.Shards, "shard"), top.Class)
 			return nil
 		}
 		if top, err = check.EnsureEpoch(ctx, r.tier.catalog, r.tier.classes, top); err != nil {

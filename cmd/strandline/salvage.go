@@ -134,10 +134,10 @@ func (a *app) printSalvaged(out []salvaged, dryRun bool) error {
 		return a.printJSON(out)
 	}
 	for _, s := range out {
-		said := fmt.Sprintf("%s rows appended again", countText(int64(s.Sent)))
+		said := fmt.Sprintf("%s appended again", countOf(s.Sent, "row"))
 		switch {
 		case dryRun:
-			said = fmt.Sprintf("%s rows would be appended again (%s)", countText(int64(s.Rows)), s.State)
+			said = fmt.Sprintf("%s would be appended again (%s)", countOf(s.Rows, "row"), s.State)
 		case s.Err != "":
 			said += ", then it failed"
 		case s.State == "gone":

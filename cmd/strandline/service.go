@@ -234,7 +234,7 @@ func foundEpoch(ctx context.Context, t *tier, shards uint32) (catalog.Topology, 
 	if len(tops) > 0 {
 		top := newest(tops)
 		if shards != 0 && shards != top.Shards {
-			return top, usage("--shards %d: this deployment has %d shards; change that with strandline topology set", shards, top.Shards)
+			return top, usage("--shards %d: this deployment has %s; change that with strandline topology set", shards, countOf(top.Shards, "shard"))
 		}
 		return check.EnsureEpoch(ctx, t.catalog, here, top)
 	}

@@ -29,6 +29,8 @@ type statusOut struct {
 	Auditors       int                    `json:"auditors"`
 	Epochs         []epochOut             `json:"epochs"`
 	Alarms         []alarmOut             `json:"alarms"` // the latest of the audit table
+	// Untaken are the shards of the open epoch that no living writer has; nil: each is taken.
+	Untaken *untaken `json:"untaken,omitempty"`
 	// Shards as their writers see them, each asked over HTTP: those that answered.
 	Shards []shardOut `json:"shards"`
 	// Silent are the addresses of living writers that did not answer, and why.
@@ -133,6 +135,11 @@ func statusOf(ctx context.Context, t *tier) (*statusOut, error) {
 	if out.Epochs, err = epochsOf(ctx, t); err != nil {
 		return nil, err
 	}
+	tops, err := t.catalog.Topologies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Untaken = untakenOf(tops, rows, st.Now)
 	if out.Alarms, err = recentAlarms(ctx, t.catalog); err != nil {
 		return nil, err
 	}
@@ -150,13 +157,16 @@ func chainOf(r *catalog.ChainRow) chainOut {
 
 func (a *app) printStatus(st *statusOut) error {
 	fmt.Fprintf(a.out, "deployment %s, read grace %s, orphan grace %s, %d auditors\n", st.Deployment, st.ReadGrace, st.OrphanGrace, st.Auditors)
-	fmt.Fprintf(a.out, "%s streams, %s deleted\n\n", countText(st.Streams), countText(st.DeletedStreams))
+	fmt.Fprintf(a.out, "%s, %s deleted\n\n", countOf(st.Streams, "stream"), countText(st.DeletedStreams))
 	if err := a.printEpochs(st.Epochs); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.out)
 	if err := table(a.out, chainLines(st)); err != nil {
 		return err
+	}
+	if st.Untaken != nil {
+		fmt.Fprintf(a.out, "\n%s\n", st.Untaken)
 	}
 	if err := a.printWriters(st); err != nil {
 		return err

@@ -215,15 +215,15 @@ func (r retentionOut) String() string {
 			limits = append(limits, fmt.Sprintf(format, args...))
 		}
 	}
-	limit(r.Rows > 0, "beyond %s rows", countText(int64(r.Rows)))
+	limit(r.Rows > 0, "beyond %s", countOf(r.Rows, "row"))
 	limit(r.Bytes > 0, "beyond %s", bytesText(r.Bytes))
 	limit(r.Age != "", "older than %s", r.Age)
-	limit(r.Segments > 0, "beyond %d segments", r.Segments)
+	limit(r.Segments > 0, "beyond %s", countOf(r.Segments, "segment"))
 	what := "what consumers passed"
 	if len(limits) > 0 {
 		what += " and is " + strings.Join(limits, " or ")
 	}
-	return fmt.Sprintf("%s, but %d segments of %s", what, r.MinSegments, bytesText(r.SegmentBytes))
+	return fmt.Sprintf("%s, but %s of %s", what, countOf(r.MinSegments, "segment"), bytesText(r.SegmentBytes))
 }
 
 func (a *app) printEpochs(epochs []epochOut) error {

@@ -156,6 +156,36 @@ func appendUntil(t *testing.T, url, stream, rows string) {
 	}
 }
 
+// TestShardsThatNobodyTakes: a new epoch with shards that no running writer has is told of by who
+// makes it and by status, with what to start; one whose shards are all taken is not.
+func TestShardsThatNobodyTakes(t *testing.T) {
+	tier := shared(t)
+	w := startWriter(t, tier, t.TempDir(), "--shards", "0-3")
+	if r := cli(t, "", with([]string{"status"}, tier...)...); r.code != exitOK || strings.Contains(r.out, "no living writer") {
+		t.Errorf("%+v", r)
+	}
+	r := cli(t, "", with([]string{"topology", "set", "--shards", "8"}, tier...)...)
+	if r.want(t, exitOK); !strings.Contains(r.err, "no living writer has shards 4-7 of epoch 2") || !strings.Contains(r.err, "strandline writer --shards 4-7") {
+		t.Errorf("topology set says nothing of shards that nobody has: %s", r.err)
+	}
+	cli(t, "", with([]string{"status"}, tier...)...).want(t, exitOK, "no living writer has shards 4-7 of epoch 2", "--shards 4-7")
+	more := startWriter(t, tier, t.TempDir(), "--shards", "4-7")
+	if r := cli(t, "", with([]string{"status"}, tier...)...); r.code != exitOK || strings.Contains(r.out, "no living writer") {
+		t.Errorf("all are taken: %+v", r)
+	}
+	more.end(t)
+	w.end(t)
+	cli(t, "", with([]string{"status", "--json"}, tier...)...).want(t, exitOK, `"untaken"`)
+}
+
+func TestShardsText(t *testing.T) {
+	for want, shards := range map[string][]segment.Shard{"": nil, "7": {7}, "0-1": {0, 1}, "0-3,5,7-8": {0, 1, 2, 3, 5, 7, 8}} {
+		if got := shardsText(shards); got != want {
+			t.Errorf("%v: %q", shards, got)
+		}
+	}
+}
+
 var errStop = errors.New("stopped")
 
 // TestReshardResumes: the command is stopped after each of its steps, and the next one
@@ -255,8 +285,8 @@ func TestReshardTakesOver(t *testing.T) {
 	if err != nil || ready.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(answer), "strandline salvage") {
 		t.Errorf("ready with too much in quarantine: %s %s %v", ready.Status, answer, err)
 	}
-	cli(t, "", with([]string{"salvage", "--all", "--dry-run", "--dir", disk}, tier...)...).want(t, exitOK, "1 rows would be appended")
-	cli(t, "", with([]string{"salvage", q[0].Dir, "--dir", disk}, tier...)...).want(t, exitOK, "1 rows appended again")
+	cli(t, "", with([]string{"salvage", "--all", "--dry-run", "--dir", disk}, tier...)...).want(t, exitOK, "1 row would be appended")
+	cli(t, "", with([]string{"salvage", q[0].Dir, "--dir", disk}, tier...)...).want(t, exitOK, "1 row appended again")
 	cli(t, "", with([]string{"salvage", "--all", "--dir", disk, "--json"}, tier...)...).want(t, exitOK, `"sent": 0`, "salvaged")
 	cli(t, "", "quarantine", "rm", q[0].Dir).want(t, exitUsage, "--yes", "appended again")
 	cli(t, "", "quarantine", "rm", q[0].Dir, "--dry-run").want(t, exitOK, "would go")

@@ -32,8 +32,8 @@ func (a *app) printWould(w wouldDo) error {
 
 // saySteps is the dry run of a change.
 func (r *reshard) saySteps(ctx context.Context, tops []catalog.Topology, next catalog.Topology) error {
-	r.say("make epoch %d with %d shards, class %s (%s), settle %t, gives up: %s",
-		next.Epoch, next.Shards, next.Class, strings.Join(next.Buckets, ", "), next.Settle, retentionOf(next.Retention))
+	r.say("make epoch %d with %s, class %s (%s), settle %t, gives up: %s",
+		next.Epoch, countOf(next.Shards, "shard"), next.Class, strings.Join(next.Buckets, ", "), next.Settle, retentionOf(next.Retention))
 	var errs []error
 	for _, old := range tops {
 		if old.State == catalog.TopologyClosed {
@@ -41,7 +41,7 @@ func (r *reshard) saySteps(ctx context.Context, tops []catalog.Topology, next ca
 		}
 		owners, err := r.owners(ctx, old)
 		errs = append(errs, err)
-		r.say("close epoch %d: %d shards, %d of them with a living writer, which has %v to let go", old.Epoch, old.Shards, len(owners), r.drain)
+		r.say("close epoch %d: %s, %d of them with a living writer, which has %v to let go", old.Epoch, countOf(old.Shards, "shard"), len(owners), r.drain)
 	}
 	r.say("open epoch %d", next.Epoch)
 	return errors.Join(errs...)

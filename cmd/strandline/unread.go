@@ -55,8 +55,8 @@ func (a *app) noteUnread(ctx context.Context, t *tier, epoch segment.Epoch, shar
 		return err
 	}
 	for _, u := range unreadBefore(tops, chains, at, shard, name) {
-		fmt.Fprintf(a.err, "strandline: note: consumer %s has %s rows unread in shard %d of epoch %d, which come before these: strandline consumers pull %d %s --epoch %d\n",
-			name, countText(int64(u.rows)), u.chain.Shard, u.chain.Epoch, u.chain.Shard, name, u.chain.Epoch)
+		fmt.Fprintf(a.err, "strandline: note: consumer %s has %s unread in shard %d of epoch %d, which come before these: strandline consumers pull %d %s --epoch %d\n",
+			name, countOf(u.rows, "row"), u.chain.Shard, u.chain.Epoch, u.chain.Shard, name, u.chain.Epoch)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (w *writerFlags) pick(top catalog.Topology) ([]segment.Shard, error) {
 			out = append(out, segment.Shard(s))
 		}
 		if len(out) == 0 {
-			return nil, usage("--shard-index %d of --shard-count %d has none of the %d shards of epoch %d", w.index, w.count, top.Shards, top.Epoch)
+			return nil, usage("--shard-index %d of --shard-count %d has none of the %s of epoch %d", w.index, w.count, countOf(top.Shards, "shard"), top.Epoch)
 		}
 		return out, nil
 	}

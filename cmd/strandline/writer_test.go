@@ -106,7 +106,7 @@ func TestWritersShare(t *testing.T) {
 		}
 		name := streamOf(4, s)
 		cli(t, "one\ntwo\n", "append", name, "--server", mine.url).want(t, exitOK, "2 rows")
-		cli(t, "three\n", "append", name, "--server", other.url).want(t, exitOK, "1 rows")
+		cli(t, "three\n", "append", name, "--server", other.url).want(t, exitOK, "1 row,")
 		cli(t, "", "consumers", "create", fmt.Sprint(s), "c", "--server", other.url).want(t, exitOK, "created")
 		cli(t, "", with([]string{"consumers", "create", fmt.Sprint(s), "c"}, tier...)...).want(t, exitOK, "stood before, cursor 0")
 	}
@@ -264,7 +264,7 @@ func TestConsumersCLI(t *testing.T) {
 		t.Helper()
 		return cli(t, "", with(with([]string{"consumers"}, args...), d...)...)
 	}
-	cons("create", "0", "late", "--after", "3").want(t, exitOK, "created, cursor 3", "1 rows behind")
+	cons("create", "0", "late", "--after", "3").want(t, exitOK, "created, cursor 3", "1 row behind")
 	cons("create", "0", "late", "--after", "1").want(t, exitOK, "stood before", "stays", "cursor 3")
 	cons("create", "0", "late", "--json").want(t, exitOK, `"stood": true`)
 	cons("create", "0", "eager", "--after", "99").want(t, exitOK, "clamped to the shard's last row", "--after 99", "cursor 4")
