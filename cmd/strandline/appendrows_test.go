@@ -95,7 +95,7 @@ func TestBadLine(t *testing.T) {
 	up := startUp(t, t.TempDir())
 	in := `{"k":"a"}` + "\n" + `{"k":"b"}` + "\n" + "no json\n" + `{"k":"c"}` + "\n"
 	cli(t, in, "append", "--key-field", "k", "--server", up.url).
-		want(t, exitFailed, "line 3: not a JSON object", "2 rows into 2 streams", "2 rows are acknowledged")
+		want(t, exitFailed, "line 3: not a JSON object", "2 rows into 2 streams", "acknowledged before it: 2 rows")
 	cli(t, "one\n"+strings.Repeat("x", maxLineBytes+1), "append", "s", "--server", up.url).
 		want(t, exitFailed, "line 2: longer than", "acknowledged before it: 1 row")
 	cli(t, "", "append", "s", "--server", up.url).want(t, exitOK, "no rows")
