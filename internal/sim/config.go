@@ -21,6 +21,8 @@ type Config struct {
 	Events int
 	// Stalls are events that hold a process up, on top of those.
 	Stalls int
+	// Trims are events that give rows of a stream up, likewise.
+	Trims int
 	// Losses are events that lose objects or copies of them, or claim it, likewise.
 	Losses int
 	// Rollback: the catalog loses its last commits.

@@ -127,6 +127,9 @@ func (s *Sim) drawEvents() {
 	for range s.cfg.Stalls {
 		s.in(s.between(2*time.Second, s.cfg.Span), s.eventStall)
 	}
+	for range s.cfg.Trims {
+		s.in(s.between(2*time.Second, s.cfg.Span), s.operatorTrim)
+	}
 	if s.cfg.Rollback {
 		s.drawRollback()
 	}

@@ -86,6 +86,9 @@ func impatience(cfg *Config) {
 // crowd has markers armed again while another auditor is at them.
 func crowd(cfg *Config) { cfg.Auditors, cfg.Stalls, cfg.Pace = 4, 20, 2*time.Second }
 
+// cuts has streams trimmed all the time while they are followed.
+func cuts(cfg *Config) { cfg.Followers, cfg.Trims = 5, 25 }
+
 // skip has the catalog not ask guards.
 func (cfg *Config) skip(guards ...memory.Guard) {
 	cfg.Hooks.Skip = map[memory.Guard]bool{}

@@ -34,7 +34,7 @@ func catalogPlants() []Plant {
 		above("reap without condemn", []string{"03 §8"}, func(_ string, c catalog.Catalog) catalog.Catalog { return condemnsNothing{c} }),
 		above("retire before the watchers are armed", []string{"I3", "I5"}, func(_ string, c catalog.Catalog) catalog.Catalog { return armsNoWatcher{c} }),
 		above("retention ahead of a consumer", []string{"03 §9"}, func(_ string, c catalog.Catalog) catalog.Catalog { return retainsTooLittle{c} }, memory.Consumer),
-		above("settle keeps the link to the row before a cut", []string{"I7"}, func(_ string, c catalog.Catalog) catalog.Catalog { return linksBeforeCuts{c} }),
+		above("settle keeps the link to the row before a cut", []string{"I7"}, func(_ string, c catalog.Catalog) catalog.Catalog { return linksBeforeCuts{c} }).in(cuts),
 		above("a follower takes every trim for one of rows it had", []string{"I7"}, func(_ string, c catalog.Catalog) catalog.Catalog { return missesNothing{c} }),
 		above("a reader goes on behind a cut", []string{"I7"}, func(_ string, c catalog.Catalog) catalog.Catalog { return readsBehindCuts{c} }),
 		above("restart that fences itself", []string{"03 §3"}, func(name string, c catalog.Catalog) catalog.Catalog {
