@@ -71,13 +71,7 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 	if err != nil {
 		return err
 	}
-	s.around.logs = in
-	s.around.shown(s.tier)
-	if s.tier.watch != nil {
-		src := s.watched()
-		src.OTLP = in.Counts
-		s.tier.watch.Watch(src)
-	}
+	s.show(in)
 	address, err := s.flags.listen.address(ctx)
 	if err != nil {
 		return err
@@ -93,15 +87,9 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 	if err := s.begin(ctx, top, address); err != nil {
 		return err
 	}
-	// Recovery is over: only now may anyone connect.
-	listener, err := net.Listen("tcp", address)
+	listener, part, err := s.connect(ctx, address, in)
 	if err != nil {
-		return errors.Join(fmt.Errorf("serve HTTP: %w; give another --http", err), s.now.Load().writer.Close(ctx))
-	}
-	s.sayListening(s.around.scheme(), listener.Addr())
-	part, err := in.listen(ctx)
-	if err != nil {
-		return errors.Join(err, listener.Close(), s.now.Load().writer.Close(ctx))
+		return errors.Join(err, s.now.Load().writer.Close(ctx))
 	}
 	if part != nil {
 		parts = append(parts, part)
@@ -115,6 +103,31 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 	})
 	s.log.Info("stopped", "requests", requestsOf(s.tier))
 	return err
+}
+
+// show gives what is watched from outside: status, metrics, logs that come in.
+func (s *service) show(in *logs) {
+	s.around.logs = in
+	s.around.shown(s.tier)
+	if s.tier.watch != nil {
+		src := s.watched()
+		src.OTLP = in.Counts
+		s.tier.watch.Watch(src)
+	}
+}
+
+// connect opens the listeners, of HTTP and of what part serves (nil: nothing more). It comes
+// after recovery: only then may anyone connect.
+func (s *service) connect(ctx context.Context, address string, in *logs) (_ net.Listener, part func(context.Context) error, err error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("serve HTTP: %w; give another --http", err)
+	}
+	s.sayListening(s.around.scheme(), listener.Addr())
+	if part, err = in.listen(ctx); err != nil {
+		return nil, nil, errors.Join(err, listener.Close())
+	}
+	return listener, part, nil
 }
 
 // begin opens the writer of an epoch and puts its routes in place.
