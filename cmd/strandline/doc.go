@@ -11,6 +11,7 @@
 //	openstore.go       --store; opencatalog.go --catalog; founding.go, proving.go, away.go, waiting.go: what a start waits for
 //	throughcache.go    stores with the object cache in between
 //	service.go         a process that owns shards: up.go, writer.go, owner.go, nextepoch.go
+//	leftshards.go      rows on its disk of shards that it was not started with
 //	listen.go          HTTP, and the order of the way out, which wayout.go bounds; ready.go, pulse.go: /readyz
 //	ports.go           is anybody listening there already?
 //	access.go          who may call us; accesscaller.go who we are to others

@@ -147,6 +147,7 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 			st, err := statusOf(ctx, s.tier)
 			if err == nil {
 				st.Shards = shardsOf(w)
+				st.Left, err = s.left(ctx, top, w)
 			}
 			return st, err
 		},
@@ -156,7 +157,14 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 	}
 	s.around.fill(&deps)
 	s.now.Store(&serving{w, httpapi.Handler(deps)})
+	left, err := s.left(ctx, top, w)
+	sayLeft(s.log, left, err)
 	return nil
+}
+
+// left are the shards that this disk has rows of and this process has not.
+func (s *service) left(ctx context.Context, top catalog.Topology, w *localtier.Writer) ([]leftShard, error) {
+	return leftShards(ctx, s.tier, top, w.Status())
 }
 
 func (s *service) openWriter(ctx context.Context, top catalog.Topology, address string) (*localtier.Writer, error) {

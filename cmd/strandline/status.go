@@ -35,6 +35,9 @@ type statusOut struct {
 	Shards []shardOut `json:"shards"`
 	// Silent are the addresses of living writers that did not answer, and why.
 	Silent map[string]string `json:"silent,omitempty"`
+	// Left are the shards that the disk of the writer that was asked (GET /v1/status) has
+	// unpublished rows of, and it was not started with.
+	Left []leftShard `json:"left_behind,omitempty"`
 	// Quarantine of --dir, if it has a writer's directory.
 	Quarantine []quarantineOut `json:"quarantine,omitempty"`
 }
