@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +124,16 @@ func answered(t *testing.T, c *http.Client, method, url, token string) (status i
 		Code      string
 		RequestID string `json:"request_id"`
 	}
-	if resp.Header.Get("Content-Type") == "application/problem+json" {
+	switch refused := resp.StatusCode >= 400; {
+	case refused && strings.HasSuffix(url, "/v1/logs"): // a google.rpc.Status: both stand in its text
+		var s struct{ Message string }
+		if err := json.NewDecoder(resp.Body).Decode(&s); err != nil {
+			t.Errorf("%s %s: %v", method, url, err)
+		}
+		if m := regexp.MustCompile(`\(([a-z-]+), request ([^ )]+)\)$`).FindStringSubmatch(s.Message); m != nil {
+			p.Code, p.RequestID = m[1], m[2]
+		}
+	case refused:
 		if err := json.NewDecoder(resp.Body).Decode(&p); err != nil {
 			t.Errorf("%s %s: %v", method, url, err)
 		}

@@ -58,14 +58,26 @@ func (t *translator) Write(p []byte) (int, error) {
 	return t.ResponseWriter.Write(p)
 }
 
+// FlushError keeps a problem back from whoever flushes it: past this one, net/http would send
+// 200, which a sender takes for an acknowledgement.
+func (t *translator) FlushError() error {
+	if t.code != 0 {
+		return nil
+	}
+	return http.NewResponseController(t.ResponseWriter).Flush()
+}
+
 // refusal is the problem as a verdict.
 func (t *translator) refusal() error {
-	var p struct{ Code, Title, Detail string }
+	var p struct {
+		Code, Title, Detail string
+		RequestID           string `json:"request_id"`
+	}
 	if json.Unmarshal(t.body.Bytes(), &p) != nil || p.Detail == "" {
 		p.Detail = p.Title
 	}
 	if p.Code != "" {
-		p.Detail += " (" + p.Code + ")"
+		p.Detail += " (" + p.Code + ", request " + p.RequestID + ")" // the form has no place of their own for them
 	}
 	if s, err := strconv.Atoi(t.Header().Get("Retry-After")); err == nil && t.code == http.StatusServiceUnavailable {
 		return &LaterError{After: time.Duration(s) * time.Second, Err: errors.New(p.Detail)}

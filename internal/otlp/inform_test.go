@@ -35,7 +35,7 @@ func TestInForm(t *testing.T) {
 			}
 			w.WriteHeader(x.http)
 			_, _ = io.WriteString(w, `{"code":"some-code","title":"a title",`)
-			_, _ = io.WriteString(w, `"detail":"what to do"}`)
+			_, _ = io.WriteString(w, `"detail":"what to do","request_id":"r1"}`)
 		}))
 		for _, form := range []string{asProtobuf, asJSON, asJSON + "; charset=utf-8", ""} {
 			w := post(h, form, []byte("x"))
@@ -47,7 +47,7 @@ func TestInForm(t *testing.T) {
 				t.Errorf("%d of %q: %d %v", x.http, form, w.Code, w.Header())
 			}
 			st := statusOf(t, w)
-			if codes.Code(st.GetCode()) != x.code || st.GetMessage() != "what to do (some-code)" {
+			if codes.Code(st.GetCode()) != x.code || st.GetMessage() != "what to do (some-code, request r1)" {
 				t.Errorf("%d: %v", x.http, st)
 			}
 			if again := x.http == 503; again != (retryOf(st) == 7*time.Second) || again != (w.Header().Get("Retry-After") == "7") {
