@@ -25,19 +25,34 @@ func InForm(next http.Handler) http.Handler {
 		if err != nil || form != asProtobuf {
 			form = asJSON
 		}
-		t := &translator{ResponseWriter: w}
+		t := &translator{ResponseWriter: w, form: form}
 		next.ServeHTTP(t, req)
-		if t.code != 0 {
-			fail(w, form, t.refusal())
-		}
+		t.tell()
 	})
 }
 
 // translator keeps a problem document back.
 type translator struct {
 	http.ResponseWriter
+	form string
 	code int // of the problem; 0: none was answered
 	body bytes.Buffer
+	told bool
+}
+
+// tell answers with the problem, if there is one.
+func (t *translator) tell() {
+	if t.code != 0 && !t.told {
+		t.told = true
+		fail(t.ResponseWriter, t.form, t.refusal())
+	}
+}
+
+// FlushError sends an answer on its way before its handler ends. A problem is whole by then;
+// without it, the flush would answer 200.
+func (t *translator) FlushError() error {
+	t.tell()
+	return http.NewResponseController(t.ResponseWriter).Flush()
 }
 
 // Unwrap is for http.ResponseController.
@@ -56,15 +71,6 @@ func (t *translator) Write(p []byte) (int, error) {
 		return t.body.Write(p) // the process's own, and short
 	}
 	return t.ResponseWriter.Write(p)
-}
-
-// FlushError keeps a problem back from whoever flushes it: past this one, net/http would send
-// 200, which a sender takes for an acknowledgement.
-func (t *translator) FlushError() error {
-	if t.code != 0 {
-		return nil
-	}
-	return http.NewResponseController(t.ResponseWriter).Flush()
 }
 
 // refusal is the problem as a verdict.

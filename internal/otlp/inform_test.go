@@ -55,6 +55,26 @@ func TestInForm(t *testing.T) {
 			}
 		}
 	}
+	flushed := InForm(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", asProblem)
+		w.WriteHeader(401)
+		_, _ = io.WriteString(w, `{"code":"some-code","title":"a title"}`)
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+		panic(http.ErrAbortHandler) // the body that it did not wait for is cut
+	}))
+	func() {
+		w := httptest.NewRecorder()
+		defer func() {
+			if st := statusOf(t, w); recover() == nil || w.Code != 401 || codes.Code(st.GetCode()) != codes.Unauthenticated {
+				t.Errorf("flushed: %d %s", w.Code, w.Body)
+			}
+		}()
+		req := httptest.NewRequest(http.MethodPost, "/v1/logs", strings.NewReader("x"))
+		req.Header.Set("Content-Type", asProtobuf)
+		flushed.ServeHTTP(w, req)
+	}()
 	through := InForm(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = io.WriteString(w, "as it is")
