@@ -64,8 +64,9 @@ type Row struct {
 func (r *Row) Pos() segment.Pos { return segment.Pos{Epoch: r.Epoch, Seq: r.Seq} }
 
 // Rows yields the rows of a stream from one position to another, both inclusive,
-// in order, each once. The zero from is the first live row; an explicit one below
-// it is ErrTrimmed (ErrDeleted). The zero to is the tip as the catalog has it when the last
+// in order, each once. The zero from is the first live row, and ErrDeleted of a stream that
+// was deleted and has had no row since; an explicit one below the first live row is
+// ErrTrimmed (ErrDeleted). The zero to is the tip as the catalog has it when the last
 // plan is made.
 //
 // The last pair carries an error if the read could not be completed: nothing is
