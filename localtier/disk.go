@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// askEvery is how long an answer about free disk space is good for: appends are
-// many, and the margin is large.
+// askEvery is how long an answer about free disk space is good for while there is plenty:
+// appends are many. Near the margin every append asks, for in this time many are written.
 const askEvery = time.Second
 
 // freeDisk remembers how much the file system had left.
@@ -29,7 +29,12 @@ type freeAnswer struct {
 	free int64
 }
 
-func (a *freeAnswer) good(now time.Time) bool { return a != nil && now.Sub(a.at) < askEvery }
+// plenty is how many times the margin has to be free for an answer to be kept.
+const plenty = 2
+
+func (d *freeDisk) good(a *freeAnswer, now time.Time) bool {
+	return a != nil && a.free/plenty >= d.least && now.Sub(a.at) < askEvery
+}
 
 func (d *freeDisk) left() (int64, error) { return d.leftAt(d.now()) }
 
@@ -37,12 +42,12 @@ func (d *freeDisk) leftAt(now time.Time) (int64, error) {
 	if d.least < 0 {
 		return math.MaxInt64, nil
 	}
-	if last := d.last.Load(); last.good(now) {
+	if last := d.last.Load(); d.good(last, now) {
 		return last.free, nil
 	}
 	d.asking.Lock()
 	defer d.asking.Unlock()
-	if last := d.last.Load(); last.good(now) {
+	if last := d.last.Load(); d.good(last, now) {
 		return last.free, nil
 	}
 	var st unix.Statfs_t
