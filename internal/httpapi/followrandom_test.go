@@ -44,8 +44,11 @@ func (c *client) run(ctx context.Context) error {
 		}
 		err = c.take(f)
 		_ = f.body.Close()
-		if ctx.Err() != nil || err != nil && !errors.Is(err, io.EOF) {
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
 			return err
+		case ctx.Err() != nil: // which may end between the last row and a cut of our own
+			return ctx.Err()
 		}
 	}
 }
@@ -72,6 +75,19 @@ func (c *client) seen() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.got)
+}
+
+// TestFollowerEnds: a follower whose context ends while it cuts its connection ended as it
+// was told to, and not by the cut.
+func TestFollowerEnds(t *testing.T) {
+	s := newSite(t, 1)
+	s.append("a", "a 1")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := &client{path: "/v1/streams/a/rows", base: func() string { return s.owner.URL }, cut: func() bool { cancel(); return true }}
+	if err := c.run(ctx); !errors.Is(err, context.Canceled) || len(c.got) != 1 {
+		t.Errorf("%d rows, then: %v", len(c.got), err)
+	}
 }
 
 // TestFollowRandom: whatever becomes of the rows behind and before them, followers at an
