@@ -261,9 +261,14 @@ const drainTime = 10 * time.Second
 
 // drain lets requests finish for a while, then cuts them: clients that only hold
 // a connection must not hold up the publish. Appends that wait for a shared acknowledgement get it, since
-// the writer flushes meanwhile.
+// the writer flushes meanwhile. It takes half of what is left at most: what comes after it
+// gives up leases, and has to find time for that beside a bucket that hangs.
 func (h *httpService) drain(ctx context.Context, server *http.Server) error {
-	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	most := drainTime
+	if by, bounded := ctx.Deadline(); bounded {
+		most = min(most, time.Until(by)/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	var g errgroup.Group
 	g.Go(func() error {
@@ -273,6 +278,7 @@ func (h *httpService) drain(ctx context.Context, server *http.Server) error {
 		return nil
 	})
 	g.Go(func() error {
+		defer cancel() // nobody waits for the flush any more: finish publishes, shard by shard
 		if err := server.Shutdown(ctx); err != nil {
 			return server.Close()
 		}

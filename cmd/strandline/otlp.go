@@ -137,7 +137,7 @@ func (l *logs) listen(ctx context.Context) (func(context.Context) error, error) 
 	s.sayListening(scheme, listener.Addr())
 	server := otlp.NewServer(l.Receiver, guarding)
 	return func(ctx context.Context) error {
-		if err := otlp.Serve(ctx, server, listener, min(drainTime, s.flags.listen.shutdown)); err != nil {
+		if err := otlp.Serve(ctx, server, listener, min(drainTime, s.flags.listen.shutdown/2)); err != nil {
 			return fmt.Errorf("take OTLP over gRPC: %w", err)
 		}
 		return nil
