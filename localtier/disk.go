@@ -18,6 +18,7 @@ type freeDisk struct {
 	dir   string
 	least int64 // negative: not asked at all
 	now   func() time.Time
+	ask   func(dir string) (int64, error) // nil: freeOn; tests fill a disk
 
 	asking sync.Mutex // one asks at a time
 	last   atomic.Pointer[freeAnswer]
@@ -50,11 +51,23 @@ func (d *freeDisk) leftAt(now time.Time) (int64, error) {
 	if last := d.last.Load(); d.good(last, now) {
 		return last.free, nil
 	}
-	var st unix.Statfs_t
-	if err := unix.Statfs(d.dir, &st); err != nil {
+	ask := d.ask
+	if ask == nil {
+		ask = freeOn
+	}
+	free, err := ask(d.dir)
+	if err != nil {
 		return 0, err
 	}
-	free := int64(st.Bavail) * int64(st.Bsize) //nolint:gosec,unconvert // no disk passes an int64; the types differ by platform
 	d.last.Store(&freeAnswer{at: now, free: free})
 	return free, nil
+}
+
+// freeOn is what the file system of dir has left for us.
+func freeOn(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, err
+	}
+	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:gosec,unconvert // no disk passes an int64; the types differ by platform
 }

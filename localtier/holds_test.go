@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
@@ -171,7 +170,8 @@ func TestConsumerHoldMax(t *testing.T) {
 // fillDisk makes the shard believe that so much is free.
 func (s *shardLog) fillDisk(free int64) {
 	s.cfg.MinFreeDisk, s.disk.least = 1<<20, 1<<20
-	s.disk.last.Store(&freeAnswer{at: s.now().Add(time.Hour), free: free})
+	s.disk.last.Store(nil)
+	s.disk.ask = func(string) (int64, error) { return free, nil }
 }
 
 // TestK22NeverUnabsorbed: whatever consumers, readers and the disk say, a segment that
