@@ -23,6 +23,11 @@ const (
 	codeReadOnly     = "25006" // a standby, or a primary that was demoted
 	codeSerialize    = "40001"
 	codeDeadlock     = "40P01"
+	codePassword     = "28P01"
+	codeNoLogin      = "28000"
+	codeNoDatabase   = "3D000"
+	codeNoRight      = "42501"
+	codeNoParameter  = "42704" // of a session that is begun
 	codeDiskFull     = "53100"
 	codeTooMany      = "53300"
 	codeLockTimeout  = "55P03"
@@ -118,7 +123,7 @@ func mapError(doing string, err error) error {
 	}
 	kind := kindOf(err)
 	if kind == nil {
-		return fmt.Errorf("catalog: %s: %w", doing, err)
+		return fmt.Errorf("catalog: %s: %w%s", doing, err, refusedFor(err))
 	}
 	return fmt.Errorf("%w: %s: %w%s", kind, doing, err, nextStep(kind, err))
 }
@@ -138,10 +143,37 @@ func nextStep(kind, err error) string {
 		return "; raise max_connections, or lower the pools' size"
 	case code == codeLockTimeout, code == codeCanceled:
 		return "; the server was too slow or a lock was held for too long: look at pg_stat_activity"
+	case noTLS(err):
+		return "; check that sslmode and sslrootcert of the DSN fit the server"
 	case gone(err):
 		return "; check that PostgreSQL runs and that the DSN names all its hosts"
 	}
 	return ""
+}
+
+// refusedFor is what to do where the server does not let us in, and would not the next time.
+func refusedFor(err error) string {
+	var connect *pgconn.ConnectError
+	switch code := codeOf(err); {
+	case code == codePassword:
+		return "; give the password of the DSN's user in PGPASSWORD, PGPASSFILE or ~/.pgpass, or correct the user"
+	case code == codeNoLogin:
+		return "; correct the DSN's user, or let it in: its role needs LOGIN, and pg_hba.conf a line for it"
+	case code == codeNoDatabase:
+		return "; correct the DSN's database, or create it if this deployment is a new one"
+	case code == codeNoRight:
+		return "; name the user that owns the catalog's schema, or GRANT this one what it lacks (a first start: CREATE on the database)"
+	case code == codeNoParameter && errors.As(err, &connect):
+		return "; correct the DSN's parameters"
+	}
+	return ""
+}
+
+// noTLS: the server was reached, and no session of TLS came about. The driver has no kind
+// for that.
+func noTLS(err error) bool {
+	var connect *pgconn.ConnectError
+	return codeOf(err) == "" && errors.As(err, &connect) && strings.Contains(err.Error(), "tls error: ")
 }
 
 // readOnlyServer: the driver asked a server that answered, and takes no writes. It has no

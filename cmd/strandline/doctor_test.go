@@ -94,7 +94,7 @@ func TestDoctorUnreachable(t *testing.T) {
 		{"--store", "express=" + fit, "--store", "standard=minio://" + host + "/bucket?tls=false"},
 		{"--store", "express=minio://" + host + "/bucket?tls=false," + fit},
 	} {
-		cli(t, "", with([]string{"doctor"}, stores...)...).want(t, exitUnavailable, "connection refused", "express="+fit, "fit: all that is required holds")
+		cli(t, "", with([]string{"doctor"}, stores...)...).want(t, exitUnavailable, "connection refused", "check that the store runs", "express="+fit, "fit: all that is required holds")
 	}
 }
 

@@ -3,6 +3,7 @@ package s3wire
 import (
 	"context"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/strandline/strandline/objstore"
@@ -33,4 +34,22 @@ func Reach(ctx context.Context, call func() error) error {
 			return err
 		}
 	}
+}
+
+// awayHint is what to do about a request that found no connection. Nothing is to be done
+// about one that was given up.
+func awayHint(err error) string {
+	var (
+		name *net.DNSError
+		dial *net.OpError
+	)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return ""
+	case errors.As(err, &name):
+		return "correct the host in the store's URL, or look at this machine's name service"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &dial):
+		return "no connection was had: check that the store runs, and its URL's host and port"
+	}
+	return ""
 }

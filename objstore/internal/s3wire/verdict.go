@@ -197,6 +197,9 @@ func (ex *Exchange) judgeSilence(err error) (kind, cause error) {
 	if text, kind := judgeHandshake(err); kind != nil {
 		return kind, hinted(cause, text)
 	}
+	if text := awayHint(err); text != "" {
+		cause = hinted(cause, text)
+	}
 	return objstore.ErrUnavailable, cause
 }
 
