@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -30,7 +31,12 @@ func (b *pacedBody) linger(places chan struct{}) {
 		}
 		b.end = time.Now().Add(lingerTime)
 		_, err := io.CopyN(io.Discard, b, min(b.left(), lingerBytes))
-		cut = err != nil || b.left() > 0
+		switch {
+		case errors.Is(err, io.EOF): // chunks say themselves where they end
+		case errors.Is(err, http.ErrBodyReadAfterClose): // net/http read it before it wrote a header, or closes
+		default:
+			cut = err != nil || b.left() > 0
+		}
 	})
 	if cut {
 		// The connection ends here, so that nothing of the body is taken for the next request:

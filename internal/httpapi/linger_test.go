@@ -100,6 +100,31 @@ func TestRefusedBodyIsNoRequest(t *testing.T) {
 	}
 }
 
+// TestUnreadBody: a body that came, and that nobody read, cuts no answer short.
+func TestUnreadBody(t *testing.T) {
+	at := tight(t)
+	for _, body := range []string{"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "Content-Length: 5\r\n\r\nhello"} {
+		for _, request := range []string{"POST /v1/nothing", "POST /v1/flush", "GET /healthz", "GET /v1/openapi.json"} {
+			conn, err := net.Dial("tcp", at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(conn, request+" HTTP/1.1\r\nHost: x\r\n"+body); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatalf("%s: %v", request, err)
+			}
+			if n, err := io.Copy(io.Discard, answer.Body); err != nil || n == 0 {
+				t.Errorf("%s with %.8q: %s, and %d bytes: %v", request, body, answer.Status, n, err)
+			}
+			_ = answer.Body.Close() // read to its end
+			_ = conn.Close()        // read to its end
+		}
+	}
+}
+
 // TestRefusedExpect: a body that is asked for first is not asked for to be thrown away.
 func TestRefusedExpect(t *testing.T) {
 	conn, err := net.Dial("tcp", tight(t))
