@@ -87,6 +87,7 @@ func fail(w http.ResponseWriter, form string, err error) {
 
 func reply(w http.ResponseWriter, form string, code int, body []byte) {
 	w.Header().Set("Content-Type", form)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // not that of a problem which InForm turned into this
 	w.WriteHeader(code)
 	_, _ = w.Write(body) // a client that went away is not our fault
 }

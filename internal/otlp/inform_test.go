@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,29 @@ func TestInForm(t *testing.T) {
 	}))
 	if w := post(through, asProtobuf, nil); w.Code != 200 || w.Body.String() != "as it is" || !w.Flushed {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestInFormIsWhole: an answer over a wire has its own length, not the problem's.
+func TestInFormIsWhole(t *testing.T) {
+	const problem = `{"code":"some-code","title":"a title","detail":"what to do","request_id":"r1"}`
+	server := httptest.NewServer(InForm(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", asProblem)
+		w.Header().Set("Content-Length", strconv.Itoa(len(problem)))
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, problem)
+	})))
+	defer server.Close()
+	for _, form := range []string{asProtobuf, asJSON} {
+		answer, err := server.Client().Post(server.URL, form, strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close() // it was read to its end, or failed
+		if err != nil || answer.StatusCode != http.StatusUnauthorized || answer.ContentLength != int64(len(body)) || !strings.Contains(string(body), "what to do") {
+			t.Errorf("%s: %s of %d bytes: %q, %v", form, answer.Status, answer.ContentLength, body, err)
+		}
 	}
 }
 
