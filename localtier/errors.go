@@ -166,7 +166,11 @@ type LeftError struct {
 }
 
 func (e *LeftError) Error() string {
-	s := fmt.Sprintf("chain %s: %d segments (%d bytes) stay unpublished in %s (%v)", e.Chain, e.Segments, e.Bytes, e.Dir, e.Cause)
+	what := "segments"
+	if e.Segments == 1 {
+		what = "segment"
+	}
+	s := fmt.Sprintf("chain %s: rows stay unpublished in %s: %d %s, %d bytes (%v)", e.Chain, e.Dir, e.Segments, what, e.Bytes, e.Cause)
 	if errors.Is(e.Cause, ErrFenced) {
 		return s // which says what to do, and it is not this
 	}

@@ -182,7 +182,7 @@ func (b *backendFlags) layout(m mode) error {
 	}
 	if m == modeCreate {
 		if err := os.MkdirAll(b.dir, 0o755); err != nil {
-			return fmt.Errorf("make --dir: %w", err)
+			return fmt.Errorf("make --dir: %w; give a directory that can be made", err)
 		}
 		return nil
 	}

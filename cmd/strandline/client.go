@@ -43,10 +43,14 @@ func (a *app) clientConfig(caller *callerFlags) (client.Config, error) {
 	}
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = postsAtOnce
+	clear := ""
+	if isTerminal(a.err) {
+		clear = "\r\x1b[K" // a progress bar may stand on the line
+	}
 	return client.Config{
 		HTTP: &http.Client{Transport: unsent{me.transport(t)}}, Token: me.token, Patience: commandPatience,
 		OnRetry: func(op string, err error) {
-			fmt.Fprintf(a.err, "strandline: %s: waiting, and trying again: %v\n", op, err)
+			fmt.Fprintf(a.err, "%sstrandline: %s: waiting, and trying again: %v\n", clear, op, err)
 		},
 	}, nil
 }

@@ -16,8 +16,8 @@ import (
 
 // catalogURLs is what --catalog takes, for help texts and errors.
 const catalogURLs = "sqlite:///path/catalog.db (a local file, for the processes of one machine), or " +
-	"postgres://user@host,host:5433/database?sslmode=verify-full for any number of machines: of several hosts the one that takes writes " +
-	"is used; the password from PGPASSWORD, PGPASSFILE or ~/.pgpass"
+	"postgres://user@host,host:5433/database for any number of machines (add ?sslmode=verify-full): of several hosts the one that takes " +
+	"writes is used; the password from PGPASSWORD, PGPASSFILE or ~/.pgpass"
 
 // Bounds of --catalog-max-conns: a process needs one for what it does itself, and one for
 // what it is asked meanwhile.

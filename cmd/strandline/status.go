@@ -159,7 +159,7 @@ func chainOf(r *catalog.ChainRow) chainOut {
 }
 
 func (a *app) printStatus(st *statusOut) error {
-	fmt.Fprintf(a.out, "deployment %s, read grace %s, orphan grace %s, %d auditors\n", st.Deployment, st.ReadGrace, st.OrphanGrace, st.Auditors)
+	fmt.Fprintf(a.out, "deployment %s, read grace %s, orphan grace %s, %s\n", st.Deployment, st.ReadGrace, st.OrphanGrace, countOf(st.Auditors, "auditor"))
 	fmt.Fprintf(a.out, "%s, %s deleted\n\n", countOf(st.Streams, "stream"), countText(st.DeletedStreams))
 	if err := a.printEpochs(st.Epochs); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 )
 
 // errReadOnly: there is no writer here, and nobody is known who takes the rows.
-var errReadOnly = errors.New("this process takes no rows")
+var errReadOnly = errors.New("this process takes no rows; ask a writer")
 
 // taker says who takes a stream's rows, at a process that takes none.
 func (s *server) taker(ctx context.Context, stream string) error {

@@ -165,7 +165,7 @@ func (s *server) trimmed(w http.ResponseWriter, r *http.Request) (st catalog.Str
 }
 
 // errNoTrimmer: this process only reads.
-var errNoTrimmer = errors.New("this process gives up no rows")
+var errNoTrimmer = errors.New("this process gives up no rows; ask a writer")
 
 func (s *server) mayTrim(stream string) error {
 	if s.Trimmer == nil {
