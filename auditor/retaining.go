@@ -20,23 +20,16 @@ func (a *Auditor) runReclaim(ctx context.Context) (int, error) {
 	if terr != nil {
 		return raised, errors.Join(err, terr)
 	}
-	if herr := a.headsStandStill(ctx, markers); herr != nil {
-		return raised, errors.Join(err, herr)
+	if len(markers) == 0 {
+		return raised, err
+	}
+	// Each of them writes a head. Where any chain's row is behind its head, the newest copy of
+	// the catalog is to come back, and would be behind a head that was brought up to the rows
+	// of the older one meanwhile: for ever, since a head never goes back.
+	if herr := a.headsRead(ctx); herr != nil {
+		return raised, errors.Join(err, a.refuse(ctx, markers, herr))
 	}
 	return raised + a.each(ctx, markers, a.reclaimOne), err
-}
-
-// headsStandStill puts markers back whose duties write heads, where any chain's row is behind
-// its head. The newest copy of the catalog is to come back then, and would be behind a head that was
-// brought up to the rows of the older one meanwhile: for ever, since a head never goes back.
-func (a *Auditor) headsStandStill(ctx context.Context, markers []catalog.Marker) error {
-	if len(markers) == 0 {
-		return nil
-	}
-	if err := a.headsRead(ctx); err != nil {
-		return a.refuse(ctx, markers, err)
-	}
-	return nil
 }
 
 func (a *Auditor) reclaimOne(ctx context.Context, m catalog.Marker) error {

@@ -44,6 +44,15 @@ func (d *Deleter) Asking(ask func(ctx context.Context) error) *Deleter {
 	return d
 }
 
+// Ask says whether deletes may go on: for who is about to say in a chain's head what will be
+// deleted.
+func (d *Deleter) Ask(ctx context.Context) error {
+	if d.ask == nil {
+		return nil
+	}
+	return d.ask(ctx)
+}
+
 // NewDryRun records and deletes nothing.
 func NewDryRun(classes objstore.Classes) *Deleter { return &Deleter{classes: classes, dry: true} }
 
@@ -79,8 +88,8 @@ func (d *Deleter) keys(ctx context.Context, class segment.Class, keys []string) 
 		return nil, fmt.Errorf("%w: a dry run deletes nothing", objstore.ErrInvalid)
 	}
 	set, err := d.classes.Set(string(class))
-	if err == nil && d.ask != nil {
-		err = d.ask(ctx)
+	if err == nil {
+		err = d.Ask(ctx)
 	}
 	if err != nil {
 		return nil, err

@@ -119,7 +119,12 @@ func (t *Trimmer) deleteDue(ctx context.Context, at place, r *TrimReport) error 
 		}
 		if !headWritten {
 			// Crash before it: nothing is deleted yet. After it: the bucket alone says
-			// what may be missing, which a rebuild relies on.
+			// what may be missing, which a rebuild relies on. A head that goes on under a
+			// catalog which was rolled back is ahead of the newest copy for ever, on any
+			// chain: so it is asked before, too.
+			if err := t.del.Ask(ctx); err != nil {
+				return err
+			}
 			if err := t.writeHead(ctx, at.set.First(), at.chain, r); err != nil {
 				return err
 			}
@@ -174,6 +179,9 @@ func (t *Trimmer) conclude(ctx context.Context, m catalog.Marker, store HeadStor
 	case graceRuns:
 		r.Outcome = TrimWaits
 		return t.waitOut(ctx, m, &r.Chain)
+	}
+	if err := t.del.Ask(ctx); err != nil { // the head is written below
+		return err
 	}
 	from, to := r.Chain.Condemned, r.Chain.Rewritten
 	row, err := t.cat.CondemnSlots(ctx, m.MarkerRef, chain, from, to)

@@ -23,11 +23,11 @@ func (s *story) settle(ctx context.Context) error {
 		return fmt.Errorf("%d slots outlived their grace", n)
 	}
 	// A slow machine seals by age, too, and looks at ownerless chains more than once:
-	// such a slot costs its PUT and its GET, each such look a GET a chain. Before a delete
-	// all heads are looked at, unless that was done within an eighth of the grace: with a
-	// grace of a second, before each chain's.
+	// such a slot costs its PUT and its GET, each such look a GET a chain. Before a head is
+	// written and before a delete all heads are looked at, unless that was done within an
+	// eighth of the grace: with a grace of a second, before each chain's.
 	gb := float64(s.raw) / 1e9
-	byAge, looks := float64(s.slots-int64(s.shards))/gb, float64(2*s.shards+s.shards*s.shards)/gb
+	byAge, looks := float64(s.slots-int64(s.shards))/gb, float64(2*s.shards+2*s.shards*s.shards)/gb
 	if puts, gets := s.perGB(); s.raw >= enoughBytes && (puts-byAge > maxPerGB || gets-byAge-looks > maxPerGB) {
 		return fmt.Errorf("%.0f PUT-like requests and %.0f GETs per settled GB, more than %d", puts, gets, maxPerGB)
 	}
