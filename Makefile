@@ -12,7 +12,7 @@ PLAIN_SQLITE = -gcflags=modernc.org/...=-d=checkptr=0
 .PHONY: help build test race lint fmt fuzz bench bench-local bench-check deploy-check demo sim soak soak-real e2e clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/strandline
 	$(GO) build -trimpath -o bin/strandline ./cmd/strandline
