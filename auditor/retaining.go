@@ -119,6 +119,11 @@ func (a *Auditor) retainChain(ctx context.Context, row *catalog.ChainRow, epoch 
 		a.del.Stays(epoch.Class, segment.HeadKey(row.Chain), fmt.Sprintf("its watermark would rise from seq %d to %d", row.WatermarkSeq, w.Seq))
 		return false, nil
 	}
+	// It would bring the row of a chain that was rolled back up to its head again (heldAbsorbs);
+	// and what a head that nobody can read knows of is kept.
+	if err := a.headsRead(ctx); err != nil {
+		return false, err
+	}
 	// Crash here: nothing is given up. After it: the marker stands with the watermark.
 	_, err = a.Catalog.RaiseWatermark(ctx, w)
 	if errors.Is(err, catalog.ErrConflict) {

@@ -97,3 +97,24 @@ func TestHeadsStandStill(t *testing.T) {
 	x.Must(err)
 	x.RunDry()
 }
+
+// TestRolledBackChainIsNotRetained: nor does a watermark that is raised again bring a row up to
+// its head.
+func TestRolledBackChainIsNotRetained(t *testing.T) {
+	x := newTier(t)
+	x.Policy(tenRows)
+	slots(x, 4)
+	x.Release()
+	db := x.DB.(*memory.Catalog)
+	old := db.Snapshot()
+	once(x, x.Auditor("a", auditor.Config{})) // the watermark is raised, and the head says so
+	newest := db.Snapshot()
+	db.Restore(old)
+	_, err := x.Auditor("b", auditor.Config{}).Once(x.Ctx(), auditor.OnceOptions{})
+	if w := watermark(x); w != 0 || !errors.Is(err, catalog.ErrRolledBack) {
+		t.Errorf("the watermark is %d: %v", w, err)
+	}
+	db.Restore(newest)
+	x.RunDry()
+	x.MustBeClean()
+}
