@@ -41,6 +41,40 @@ func (a *Auditor) alarm(ctx context.Context, d catalog.Duty, met error) {
 	}
 	a.Logger.Error("an object is lost", "key", key, "duty", string(d), "detail", detail)
 	a.ledger.count(string(d), OutcomeLost, 1)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.told[key] = true
+}
+
+// maxLostLooks bounds one look at what was lost: some heads of objects, every few seconds.
+const maxLostLooks = 32
+
+// lookAtLost looks again at some of the objects that were told of as lost, others each time,
+// and calls those off that came back, or whose rows were given up. What could not be looked
+// at stays lost.
+func (a *Auditor) lookAtLost(ctx context.Context) {
+	keys := a.lostKeys()
+	if len(keys) == 0 || errors.Join(a.guard.belongs(ctx), a.guard.rolledBack(ctx)) != nil {
+		return
+	}
+	for _, key := range keys[:min(len(keys), maxLostLooks)] {
+		if detail, err := a.lostOf(ctx, key); err == nil && detail == "" {
+			a.Logger.Info("an object is lost no more", "key", key)
+			a.quiet(key)
+		}
+	}
+}
+
+// lostKeys are those that were told of as lost, in no order.
+func (a *Auditor) lostKeys() (keys []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key, lost := range a.told {
+		if lost {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // tellRolledBack tells of a catalog that was rolled back, once until it is whole again. It is
@@ -92,6 +126,11 @@ func (a *Auditor) lost(ctx context.Context, key string) (string, error) {
 	if err := errors.Join(a.guard.belongs(ctx), a.guard.rolledBack(ctx)); err != nil {
 		return "", err
 	}
+	return a.lostOf(ctx, key)
+}
+
+// lostOf is lost, of a catalog and a bucket that were looked at.
+func (a *Auditor) lostOf(ctx context.Context, key string) (string, error) {
 	refs, err := a.Catalog.Liveness(ctx, key)
 	if err != nil {
 		return "", err
@@ -123,10 +162,10 @@ func (a *Auditor) lost(ctx context.Context, key string) (string, error) {
 func (a *Auditor) alarmed(key string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.told[key] || len(a.told) >= maxAlarms {
+	if _, known := a.told[key]; known || len(a.told) >= maxAlarms {
 		return true
 	}
-	a.told[key] = true
+	a.told[key] = false // a loss is looked at first
 	return false
 }
 

@@ -75,7 +75,55 @@ func TestK29MissingObjectOfARefIsToldOnce(t *testing.T) {
 			if n := a.Summary().Duties[string(duty)].Outcomes["lost objects told"]; n != 1 {
 				t.Errorf("counted %d times", n)
 			}
+			if n := a.Summary().Lost; n != 1 {
+				t.Errorf("%d are lost, want 1", n)
+			}
 			x.RunDry() // it is back
+			x.MustBeClean()
+		})
+	}
+}
+
+// TestLossEnds: an object that is back, or whose rows were given up, is lost no more; one that
+// nobody could look at is.
+func TestLossEnds(t *testing.T) {
+	for name, end := range map[string]func(x *audittest.Tier, back func()){
+		"back":     func(_ *audittest.Tier, back func()) { back() },
+		"given up": func(x *audittest.Tier, _ func()) { drop(x, "s") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newTier(t)
+			x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400})
+			x.RunDry()
+			key := segment.StreamKey("s", 1, 1, 0)
+			x.Must(x.DB.Arm(x.Ctx(), catalog.DutyReapCheck, key, segment.ClassStandard, 0))
+			cause := objstore.ErrNotFound
+			d := faultstore.Wrap(x.Mem, func(c faultstore.Call) faultstore.Fault {
+				if cause == nil || c.Key != key || c.Op != objstore.OpGet && c.Op != objstore.OpHead {
+					return faultstore.Fault{}
+				}
+				return faultstore.Fault{Kind: faultstore.NotApplied, Err: cause}
+			})
+			a := x.AuditorOn("a", auditor.Config{}, x.Open(d), x.DB)
+			lost := func(when string, want int) {
+				t.Helper()
+				sum, _ := a.Once(x.Ctx(), auditor.OnceOptions{}) // the marker's failure stands
+				if sum.Lost != want {
+					t.Fatalf("%s: %d objects are lost, want %d", when, sum.Lost, want)
+				}
+				x.Clock.Advance(time.Hour)
+			}
+			lost("met", 1)
+			cause = objstore.ErrDenied
+			lost("nobody can look", 1)
+			cause = objstore.ErrNotFound
+			lost("it is still gone", 1)
+			end(x, func() { cause = nil })
+			lost(name, 0)
+			if d.Hits() == 0 {
+				t.Fatal("no look met a fault")
+			}
+			x.RunDry()
 			x.MustBeClean()
 		})
 	}

@@ -69,7 +69,7 @@ type Auditor struct {
 	looked   time.Time // of the absorb-check
 	retained time.Time // of the retention
 	met      map[catalog.MarkerRef]int
-	told     map[string]bool // keys of lost objects
+	told     map[string]bool // keys, and what else was told of; true: an object that is lost
 }
 
 // pause is a chain whose settle failed: it is left alone until then.
@@ -119,6 +119,7 @@ func New(d Deps, cfg Config) (*Auditor, error) {
 func (a *Auditor) Summary() Summary {
 	s := a.ledger.snapshot(a.Clock(), 2*a.cfg.BackoffMax)
 	s.DryRun = a.del.Lines()
+	s.Lost = len(a.lostKeys())
 	s.Budget = a.Budget.summary()
 	return s
 }

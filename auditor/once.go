@@ -128,6 +128,7 @@ func (a *Auditor) finish(ctx context.Context) (Summary, error) {
 		errs = append(errs, err)
 	} else {
 		a.ledger.debts(&owed)
+		a.lookAtLost(ctx)
 	}
 	a.mu.Lock()
 	for _, key := range slices.Sorted(maps.Keys(a.failures)) {

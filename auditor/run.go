@@ -42,8 +42,8 @@ func (a *Auditor) loop(ctx context.Context, d duty, slots chan struct{}) {
 	}
 }
 
-// keepLease renews the auditor's lease, by which budgets are shared, and reads the
-// debts. Safety does not rest on it.
+// keepLease renews the auditor's lease, by which budgets are shared, reads the debts, and
+// looks again at what was lost, for no longer than the lease allows. Safety does not rest on it.
 func (a *Auditor) keepLease(ctx context.Context) {
 	for {
 		if err := a.register(ctx); err != nil && ctx.Err() == nil {
@@ -55,6 +55,9 @@ func (a *Auditor) keepLease(ctx context.Context) {
 		if owed, err := a.Catalog.Debts(ctx); err == nil {
 			a.ledger.debts(&owed)
 		}
+		bound, cancel := context.WithTimeout(ctx, a.cfg.Lease/3)
+		a.lookAtLost(bound)
+		cancel()
 		a.forget()
 		if a.Wait(ctx, a.cfg.Lease/3) != nil {
 			return

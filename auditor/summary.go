@@ -41,6 +41,7 @@ type Summary struct {
 	Holds    []string         `json:"holds,omitempty"`
 	Auditors int              `json:"auditors"`      // whose lease lives, as last read
 	Garbage  map[string]int64 `json:"garbage_bytes"` // that this auditor knows of, by what it waits for
+	Lost     int              `json:"lost_objects"`  // that live refs name and no bucket has, as last looked at
 	DryRun   []orphan.Line    `json:"dry_run,omitempty"`
 	Budget   *BudgetSummary   `json:"budget,omitempty"`
 }

@@ -12,13 +12,11 @@ func (src *Sources) observeDuties(s sink) {
 		return
 	}
 	sum := src.Auditor()
-	lost := 0
 	for _, name := range auditor.DutyNames() { // those that have not run yet, too: a rate begins at 0
 		d := sum.Duties[name]
 		observeDuty(s, name, &d)
-		lost += d.Outcomes[auditor.OutcomeLost]
 	}
-	s.put("strandline_lost_objects_total", float64(lost))
+	s.put("strandline_lost_objects", float64(sum.Lost))
 	s.put("strandline_auditors_live", float64(sum.Auditors))
 	s.oneOf("strandline_deletes_held", func(r string) bool { return slices.Contains(sum.Holds, r) }, auditor.Holds())
 	for state, n := range sum.Garbage {

@@ -122,8 +122,9 @@ func everything(t *testing.T, now time.Time) Sources {
 		Log: wal.Metrics{Frames: 11, Syncs: 3, SyncTime: time.Second, SyncBuckets: []int64{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0}, Checkpoint: wal.Offset{Segment: 6, Byte: 7}},
 	}
 	sum := auditor.Summary{
+		Lost: 2,
 		Duties: map[string]auditor.DutySummary{"settle": {
-			Started: 5, Completed: 4, Failed: 1, Items: 9, Outcomes: map[string]int{"batch": 4, auditor.OutcomeLost: 2}, Kept: map[string]int{"young": 1},
+			Started: 5, Completed: 4, Failed: 1, Items: 9, Outcomes: map[string]int{"batch": 4}, Kept: map[string]int{"young": 1},
 			Through: 10, ServerSide: 20, Requests: map[string]int64{"get": 3}, LastSuccess: now, DebtAge: 12, Standing: 5, Due: 2, Bytes: 30,
 		}},
 		Holds: []string{auditor.HoldClock}, Auditors: 2, Garbage: map[string]int64{auditor.GarbageGrace: 8, auditor.GarbageInner: 9},

@@ -62,7 +62,7 @@ func TestValues(t *testing.T) {
 		{"strandline_duty_runs_total", []string{"duty=settle", "outcome=failed"}, 1},
 		{"strandline_duty_markers", []string{"duty=settle", "state=waiting"}, 3},
 		{"strandline_duty_seconds", []string{"duty=settle", "outcome=worked"}, 1},
-		{"strandline_lost_objects_total", nil, 2},
+		{"strandline_lost_objects", nil, 2},
 		{"strandline_deletes_held", []string{"reason=clock"}, 1},
 		{"strandline_deletes_held", []string{"reason=unread"}, 0},
 		{"strandline_store_requests_total", []string{"op=put", "outcome=ok"}, 1},

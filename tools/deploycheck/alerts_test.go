@@ -40,7 +40,7 @@ var stories = map[string]story{
 		[]string{`strandline_http_request_seconds_count{instance="w",route="GET /v1/status",code="500"} 0+1` + constant},
 		[]string{`strandline_http_request_seconds_count{instance="w",route="GET /v1/status",code="404"} 0+1` + constant},
 	},
-	"StrandlineLostObject":     {[]string{`strandline_lost_objects_total{instance="a"} 1` + constant}, []string{`strandline_lost_objects_total{instance="a"} 0` + constant}},
+	"StrandlineLostObject":     {[]string{`strandline_lost_objects{instance="a"} 1` + constant}, []string{`strandline_lost_objects{instance="a"} 0` + constant}},
 	"StrandlineLocalDamage":    {[]string{one("strandline_wal_corrupt_frames_total", shard, "1"+constant)}, []string{one("strandline_wal_corrupt_frames_total", shard, "0"+constant)}},
 	"StrandlineQuarantine":     {[]string{`strandline_quarantine_bytes{instance="w"} 10` + constant}, []string{`strandline_quarantine_bytes{instance="w"} 0` + constant}},
 	"StrandlineDiskNearlyFull": {disk("900", "10000", "500"), disk("5000", "10000", "500")},
