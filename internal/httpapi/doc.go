@@ -9,7 +9,7 @@
 //	linger.go      what is read of a body behind its refusal
 //	requestid.go, media.go, unambiguous.go   ids; types accepted; requests with two ends
 //	problem.go     errors on the wire
-//	openapi.go     the document
+//	openapi.go     the document; logsform.go refusals of /v1/logs in OTLP's form
 //
 //	append.go      POST /v1/streams/{stream}/rows
 //	body.go        a body, unpacked, in bounds; rowlines.go its rows, plainline.go nearly all of them
