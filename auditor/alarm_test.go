@@ -1,7 +1,9 @@
 package auditor_test
 
 import (
+	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,7 +100,7 @@ func TestLossEnds(t *testing.T) {
 			key := segment.StreamKey("s", 1, 1, 0)
 			x.Must(x.DB.Arm(x.Ctx(), catalog.DutyReapCheck, key, segment.ClassStandard, 0))
 			cause := objstore.ErrNotFound
-			d := faultstore.Wrap(x.Mem, func(c faultstore.Call) faultstore.Fault {
+			d := faultstore.Wrap(x.Mem, func(c faultstore.Call) faultstore.Fault { // cause changes between runs only
 				if cause == nil || c.Key != key || c.Op != objstore.OpGet && c.Op != objstore.OpHead {
 					return faultstore.Fault{}
 				}
@@ -127,6 +129,41 @@ func TestLossEnds(t *testing.T) {
 			x.MustBeClean()
 		})
 	}
+}
+
+// TestLossEndsWhileItRuns: Run looks again, too.
+func TestLossEndsWhileItRuns(t *testing.T) {
+	x := newTier(t)
+	x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400})
+	x.RunDry()
+	key := segment.StreamKey("s", 1, 1, 0)
+	x.Must(x.DB.Arm(x.Ctx(), catalog.DutyReapCheck, key, segment.ClassStandard, 0))
+	var back atomic.Bool
+	store, driver := hiding(x, func(c faultstore.Call) bool { return c.Key == key && !back.Load() })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var a *auditor.Auditor
+	var ended atomic.Bool
+	a, err := auditor.New(auditor.Deps{
+		ID: "run", Catalog: x.DB, Classes: objstore.Classes{string(segment.ClassStandard): {store}}, Settler: x.Settler(store, x.DB), Logger: audittest.Logger(), Clock: x.Clock.Now,
+		Wait: func(ctx context.Context, d time.Duration) error {
+			switch lost := a.Summary().Lost; {
+			case lost > 0:
+				back.Store(true)
+			case back.Load():
+				ended.Store(true)
+				cancel()
+			}
+			return x.Clock.Wait(ctx, d)
+		},
+	}, auditor.Config{})
+	x.Must(err)
+	x.Must(a.Run(ctx))
+	if !ended.Load() || driver.Hits() == 0 {
+		t.Errorf("met %d times, back %v: %d are lost still", driver.Hits(), back.Load(), a.Summary().Lost)
+	}
+	x.RunDry()
+	x.MustBeClean()
 }
 
 // TestNoAlarmOnARolledBackCatalog: what it names may have been rewritten since. Nobody is

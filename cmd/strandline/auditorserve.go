@@ -54,6 +54,8 @@ func (s *auditService) run(ctx context.Context) error {
 			return auditorStatus{st, s.aud.Summary()}, err
 		},
 		ReadyCheck: func(context.Context) error { return p.ready() },
+		// Not unready for these: a restart or another process would hold them, too.
+		Holds: func() []string { return s.aud.Summary().Holds },
 	}
 	around.fill(&deps)
 	src := s.tier.audited(s.tier.watched(), s.aud)

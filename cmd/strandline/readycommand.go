@@ -73,12 +73,18 @@ func askReady(c *http.Client, req *http.Request) (string, error) {
 		return "", err
 	}
 	defer func() { _ = resp.Body.Close() }() // it was read, or why not is known
-	var said struct{ Status, Title, Detail any }
+	var said struct {
+		Status, Title, Detail any
+		Holds                 []string
+	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxReadyBytes)).Decode(&said); err != nil {
 		return "", fmt.Errorf("%s, and no answer of strandline's: %w", resp.Status, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("%v: %v", said.Title, said.Detail)
+	}
+	if len(said.Holds) > 0 {
+		return fmt.Sprintf("%v, but deletes are held: %s", said.Status, strings.Join(said.Holds, ", ")), nil
 	}
 	return fmt.Sprint(said.Status), nil
 }

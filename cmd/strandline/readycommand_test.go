@@ -16,6 +16,7 @@ func TestReadyCommand(t *testing.T) {
 		out, fails string
 	}{
 		"ready": {func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"status":"ready"}`)) }, exitOK, "ready\n", ""},
+		"held":  {func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"status":"ready","holds":["rolled-back"]}`)) }, exitOK, "ready, but deletes are held: rolled-back\n", ""},
 		"not ready": {func(w http.ResponseWriter) {
 			w.WriteHeader(503)
 			_, _ = w.Write([]byte(`{"status":503,"title":"not ready","detail":"poisoned"}`))

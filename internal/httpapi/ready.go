@@ -32,6 +32,12 @@ func (c *checks) ask(ctx context.Context, check func(context.Context) error) err
 	return c.last
 }
 
+// readiness is the answer of a process that is ready.
+type readiness struct {
+	Status string   `json:"status"`
+	Holds  []string `json:"holds,omitempty"`
+}
+
 // ready says whether requests should come here: a writer whose shards all take rows (none
 // is poisoned, fenced or halted, and the disk has room); without a writer, a process whose
 // catalog and store answer.
@@ -50,7 +56,11 @@ func (s *server) ready(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, problem{Status: http.StatusServiceUnavailable, Code: "not-ready", Title: "not ready", Detail: err.Error()})
 		return
 	}
-	reply(w, http.StatusOK, map[string]string{"status": "ready"})
+	answer := readiness{Status: "ready"}
+	if s.Holds != nil {
+		answer.Holds = s.Holds()
+	}
+	reply(w, http.StatusOK, answer)
 }
 
 func (s *server) stopping() bool {

@@ -93,6 +93,9 @@ type Deps struct {
 	// ReadyCheck says whether catalog and store answer, for a process without a Writer; it is
 	// asked every few seconds at most, with a bounded context. nil: they are taken to.
 	ReadyCheck func(ctx context.Context) error
+	// Holds names what of its work a process that is ready holds back, and why: an answer of
+	// /readyz has it, and is no other for it. nil: nothing.
+	Holds func() []string
 	// Stopping is closed when the process begins to stop: followers end with a problem, so
 	// that their clients go on elsewhere. nil: never.
 	Stopping <-chan struct{}
