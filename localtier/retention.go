@@ -110,12 +110,25 @@ func (s *shardLog) raise(ctx context.Context, policy catalog.Retention, slots []
 	if err != nil {
 		return catalog.ChainRow{}, false, fmt.Errorf("read the catalog's clock: %w", err)
 	}
+	plan := func() (catalog.Watermark, catalog.ChainRow, bool) {
+		row := s.chainRow()
+		mark, ok := catalog.PlanRetention(catalog.RetentionInput{
+			Row: row, Policy: policy, Slots: slots, Local: s.carried.holding(), Now: now,
+		})
+		return mark, row, ok
+	}
+	if _, row, ok := plan(); !ok {
+		return row, false, nil
+	}
+	// A row that was rolled back behind its head, and by its watermark alone, would catch up
+	// with it by what this owner remembers: nobody knew then that commits were lost, and what
+	// else was lost with them would be deleted.
+	if row, err := s.look(ctx); err != nil {
+		return row, false, err
+	}
 	s.cursors.Lock()
 	defer s.cursors.Unlock()
-	row := s.chainRow()
-	mark, ok := catalog.PlanRetention(catalog.RetentionInput{
-		Row: row, Policy: policy, Slots: slots, Local: s.carried.holding(), Now: now,
-	})
+	mark, row, ok := plan()
 	if !ok {
 		return row, false, nil
 	}

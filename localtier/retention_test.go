@@ -91,6 +91,31 @@ func TestRetain(t *testing.T) {
 	w.fsck()
 }
 
+// TestRetainOfARolledBackRow: a row that is behind its head does not catch up with it by its
+// owner's retention, which would hide that the catalog lost commits.
+func TestRetainOfARolledBackRow(t *testing.T) {
+	w := newWorld(t, 1)
+	w.keepRows(2)
+	a := w.open("a")
+	w.slots(a, 6)
+	row := w.chain(0)
+	head, err := segment.EncodeHead(&segment.Head{
+		Epoch: 1, Term: row.Term, AbsorbedEnd: row.AbsorbedEnd, NextSeq: row.NextSeq, LastUUID: row.LastUUID,
+		WatermarkSegment: row.WatermarkSegment + 4, WatermarkSeq: 4, Condemned: row.Condemned, Trimmed: row.Trimmed, Nonce: "n",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.put(segment.HeadKey(row.Chain), head, nil)
+	if out, err := a.Retain(t.Context()); !errors.Is(err, ErrRolledBack) {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if after := w.chain(0); after.WatermarkSeq != 0 {
+		t.Errorf("the watermark went on: %+v", after)
+	}
+	w.mustClose(a)
+}
+
 // TestCutRetain cuts a run after each of its steps. Nothing above the committed watermark
 // is gone, and the next start, or run, is at it.
 func TestCutRetain(t *testing.T) {
