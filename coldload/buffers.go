@@ -28,6 +28,17 @@ func bufferBits(n int64) int { return max(leastBufferBits, bits.Len64(uint64(max
 // bufferBytes is what n bytes cost.
 func bufferBytes(n int64) int64 { return 1 << bufferBits(n) }
 
+// begin forgets the buffers that an abandoned pipeline did not give back: who filled them has
+// ended, and nobody will.
+func (l *buffers) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = 0
+	for size, list := range l.idle {
+		l.held += int64(len(list)) << size
+	}
+}
+
 // lend gives n bytes of any content. Who borrows has acquired bufferBytes(n) of room.
 func (l *buffers) lend(n, room int64) []byte {
 	size := bufferBits(n)

@@ -24,6 +24,11 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 	if b := l.lend(8000, room); &b[0] != &a[0] {
 		t.Error("a buffer of the size lies idle, and another was made")
 	}
+	l.lend(5000, room) // never given back
+	l.begin()
+	if l.held != 0 {
+		t.Errorf("%d bytes held, and none of them by anybody", l.held)
+	}
 	if huge := l.lend(1<<mostBufferBits+1, room); len(huge) != 1<<mostBufferBits+1 {
 		t.Errorf("%d bytes", len(huge))
 	}

@@ -82,6 +82,7 @@ type pipeline struct {
 func (r *Reader) start(ctx context.Context, lender *buffers, pieces []piece, expires time.Time) *pipeline {
 	ctx, cancel := context.WithCancelCause(ctx)
 	room := r.share()
+	lender.begin()
 	p := &pipeline{
 		reader: r, expires: expires, cancel: cancel,
 		room: room, memory: semaphore.NewWeighted(room), buffers: lender,
