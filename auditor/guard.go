@@ -11,6 +11,7 @@ import (
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/reap"
+	"github.com/strandline/strandline/segment"
 )
 
 // guard decides before each deleting pass whether deletes may go on at all.
@@ -135,25 +136,42 @@ func (g *guard) checkHeads(ctx context.Context) error {
 		return err
 	}
 	var errs []error
+	away := map[segment.Class]bool{} // of these the first look was in vain, and a second waits as long
 	for i := range rows {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		errs = append(errs, g.checkHead(ctx, topologies, &rows[i]))
+		top, err := topologyOf(topologies, rows[i].Epoch)
+		if err != nil || away[top.Class] {
+			errs = append(errs, err)
+			continue
+		}
+		err = g.checkHead(ctx, top.Class, rows[i].Chain)
+		away[top.Class] = errors.Is(err, objstore.ErrUnavailable)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-func (g *guard) checkHead(ctx context.Context, topologies []catalog.Topology, row *catalog.ChainRow) error {
-	for i := range topologies {
-		if topologies[i].Epoch != row.Epoch {
-			continue
-		}
-		set, err := g.classes.Set(string(topologies[i].Class))
-		if err != nil {
-			return err
-		}
-		return reap.CheckHead(ctx, set.First(), g.cat, row.Chain)
+// headPatience bounds the look at one head: absorbs of all classes wait for it, and a bucket
+// that hangs would hold each of them up for as long as a call to a store may take.
+const headPatience = 10 * time.Second
+
+func (g *guard) checkHead(ctx context.Context, class segment.Class, chain segment.Chain) error {
+	set, err := g.classes.Set(string(class))
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("%w: topology of epoch %d", catalog.ErrNotFound, row.Epoch)
+	ctx, cancel := context.WithTimeoutCause(ctx, headPatience, fmt.Errorf("the bucket of class %s did not answer within %v", class, headPatience))
+	defer cancel()
+	return reap.CheckHead(ctx, set.First(), g.cat, chain)
+}
+
+func topologyOf(topologies []catalog.Topology, e segment.Epoch) (*catalog.Topology, error) {
+	for i := range topologies {
+		if topologies[i].Epoch == e {
+			return &topologies[i], nil
+		}
+	}
+	return nil, fmt.Errorf("%w: topology of epoch %d", catalog.ErrNotFound, e)
 }

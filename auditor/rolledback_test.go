@@ -2,12 +2,15 @@ package auditor_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/strandline/strandline/auditor"
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/catalog/memory"
 	"github.com/strandline/strandline/internal/audittest"
+	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/objstore/faultstore"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -117,4 +120,33 @@ func TestRolledBackChainIsNotRetained(t *testing.T) {
 	db.Restore(newest)
 	x.RunDry()
 	x.MustBeClean()
+}
+
+// TestHeadsOfABucketThatIsAway: what the first head of a class is waited for in vain, the others
+// of it are not: absorbs of all classes wait for the look.
+func TestHeadsOfABucketThatIsAway(t *testing.T) {
+	x := newTier(t)
+	_, err := x.DB.EnsureTopology(x.Ctx(), catalog.Topology{
+		Epoch: 2, Shards: 3, Class: segment.ClassStandard, Buckets: []string{"mem"}, Settle: true, State: catalog.TopologyOpen,
+	})
+	x.Must(err)
+	for s := range segment.Shard(3) {
+		_, err := x.DB.AcquireChain(x.Ctx(), catalog.Acquire{
+			Chain: segment.Chain{Epoch: 2, Shard: s}, Owner: segment.UUID{7}, Address: "other", Lease: audittest.OwnerLease,
+		})
+		x.Must(err)
+	}
+	asked := map[string]bool{}
+	d := faultstore.Wrap(x.Mem, func(c faultstore.Call) faultstore.Fault {
+		if c.Op == objstore.OpGet && strings.HasPrefix(c.Key, "rw/") {
+			asked[c.Key] = true
+			return faultstore.Fault{Kind: faultstore.NotApplied, Err: objstore.ErrUnavailable}
+		}
+		return faultstore.Fault{}
+	})
+	x.Must(x.DB.Arm(x.Ctx(), catalog.DutyReapCheck, segment.StreamKey("s", 1, 1, 0), segment.ClassStandard, 0))
+	_, err = x.AuditorOn("a", auditor.Config{Duties: []string{"reap-check"}}, x.Open(d), x.DB).Once(x.Ctx(), auditor.OnceOptions{})
+	if !errors.Is(err, objstore.ErrUnavailable) || len(asked) != 1 {
+		t.Errorf("%d heads were asked for, %v", len(asked), err)
+	}
 }
