@@ -109,6 +109,9 @@ func (k *checker) written(key string) {
 	case segment.KeySlot:
 		k.published(parsed)
 	case segment.KeyStream, segment.KeyPack:
+	case segment.KeyHead:
+		k.sim.back.headAt = time.Now()
+		return
 	default:
 		return
 	}

@@ -37,7 +37,7 @@ func (s *Sim) settleAll() {
 		if err := s.calmly(step.do); err != nil {
 			s.check.violated("end", "%s: %v", step.name, err)
 		}
-		if s.check.broken() {
+		if s.check.broken() || s.back.overtaken {
 			return
 		}
 	}
@@ -80,8 +80,13 @@ func (s *Sim) reopen() error {
 	for _, name := range sortedKeys(s.machines) {
 		m := s.machines[name]
 		m.disk = m.disk.Cut(s.rng.Uint64() | 1)
-		if err := s.reopenOne(m); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+	}
+	for made := -1; made != s.back.made; { // an epoch that is made anew may find a directory that was opened before it
+		made = s.back.made
+		for _, name := range sortedKeys(s.machines) {
+			if err := s.reopenOne(s.machines[name]); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
 		}
 	}
 	return nil
@@ -119,6 +124,7 @@ func (s *Sim) nextEpoch() error {
 	}
 	defer p.end()
 	s.cover.hitLocked(s, "a forgotten epoch made anew")
+	s.back.made++
 	for n := range uint32(4) { // as its record says, if it has one
 		if err = p.reshard(p.ctx, 1+n%2, n < 2); !errors.Is(err, check.ErrNotMine) {
 			return err

@@ -23,6 +23,11 @@ func (s *Sim) mendCatalog() error {
 	}
 	behind := s.headsAhead(b.newest.View())
 	if len(b.known) > 0 && len(behind) > 0 {
+		if b.headAt.Sub(b.at) <= s.lookTime() {
+			s.cover.hitLocked(s, "a head overtook the newest catalog")
+			b.overtaken = true
+			return nil
+		}
 		s.check.violated("03 §0", "while the catalog was rolled back behind the head of chain %s, the head of chain %s went on, so that the newest copy is behind it", b.known[0], behind[0])
 	}
 	switch {

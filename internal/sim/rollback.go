@@ -28,6 +28,13 @@ type rollback struct {
 	lost map[segment.Chain]map[segment.Seq]past
 	// deletes happened since, and were not under way by then.
 	deletes int
+	// headAt is when a head was last written.
+	headAt time.Time
+	// overtaken: a head went on right after it, by a look of before. Neither copy of the catalog
+	// fits all heads then: rows can be read, and what is left is a rebuild from the bucket.
+	overtaken bool
+	// made counts the epochs that it forgot, and that were made anew.
+	made int
 	// loose are objects that nothing watches by the copy that came back: the sweep's.
 	loose map[string]bool
 }
