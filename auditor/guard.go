@@ -135,19 +135,26 @@ func (g *guard) checkHeads(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	classes := map[segment.Epoch]segment.Class{}
+	for i := range topologies {
+		classes[topologies[i].Epoch] = topologies[i].Class
+	}
 	var errs []error
 	away := map[segment.Class]bool{} // of these the first look was in vain, and a second waits as long
 	for i := range rows {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		top, err := topologyOf(topologies, rows[i].Epoch)
-		if err != nil || away[top.Class] {
-			errs = append(errs, err)
+		class, ok := classes[rows[i].Epoch]
+		if !ok {
+			errs = append(errs, catalog.NoTopology(rows[i].Epoch))
 			continue
 		}
-		err = g.checkHead(ctx, top.Class, rows[i].Chain)
-		away[top.Class] = errors.Is(err, objstore.ErrUnavailable)
+		if away[class] {
+			continue
+		}
+		err := g.checkHead(ctx, class, rows[i].Chain)
+		away[class] = errors.Is(err, objstore.ErrUnavailable)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -165,13 +172,4 @@ func (g *guard) checkHead(ctx context.Context, class segment.Class, chain segmen
 	ctx, cancel := context.WithTimeoutCause(ctx, headPatience, fmt.Errorf("the bucket of class %s did not answer within %v", class, headPatience))
 	defer cancel()
 	return reap.CheckHead(ctx, set.First(), g.cat, chain)
-}
-
-func topologyOf(topologies []catalog.Topology, e segment.Epoch) (*catalog.Topology, error) {
-	for i := range topologies {
-		if topologies[i].Epoch == e {
-			return &topologies[i], nil
-		}
-	}
-	return nil, fmt.Errorf("%w: topology of epoch %d", catalog.ErrNotFound, e)
 }
