@@ -6,6 +6,7 @@
 //	fetch.go   neighbouring chunks in one ranged GET, a bounded window in parallel
 //	decode.go  verify, decompress, drop what lies outside the span
 //	buffers.go the memory that ranges and chunks lie in, used again
+//	spoil.go   what -race builds do to memory that is given back
 //	read.go    the loop: plan, read, plan again when an object went or the plan aged
 //	behind.go  where to go on behind rows that an operator accepted as lost
 //	token.go   going on after a position with its term: forked histories
