@@ -11,6 +11,21 @@
 //	                 them through the same verbs, held against each other
 //	catalog/bare     the same rows without verbs: what a benchmark compares with
 //
+// The verbs, a group of them a file, are catalog.go, ownership.go, absorb.go, rewrite.go,
+// judge.go, trim.go, markers.go, reader.go and inspect.go; the rows are model.go, retention.go,
+// id.go and errors.go. What verbs decide is pure, and stands beside them once for all
+// implementations:
+//
+//	who may            guard.go, topologyrules.go, margin.go
+//	absorb, consumers  absorbrules.go, consumers.go
+//	rewrite            swap.go, policyrules.go (what a commit arms, and a loss)
+//	judge              judgerules.go, forgetrules.go
+//	trim, retention    trimrules.go, retentionrules.go, teardownrules.go
+//	markers            markerrules.go
+//	read               planrules.go, live.go, reflist.go, tokenrules.go
+//	after a rollback   head.go
+//	a pool's counters  pool.go
+//
 // Every verb is one transaction. A verb either happened as a whole, or it
 // returned an error and nothing happened, or the error is ErrAmbiguous: the
 // commit's answer was lost, and calling the verb again finds out. Guards are
