@@ -153,15 +153,12 @@ func (sw *Swap) commit(run *Run, live []Ref, left *Ref, liveFrom segment.Pos) er
 	first, last := &run.Expect[0], &live[len(live)-1]
 	cut := run.New.First > first.First
 	whole := run.New.Last >= last.Last
+	total := sumsOf(live)
 	if cut && !first.FirstPos().Less(liveFrom) && !complete(run, live, left) {
 		return Conflict(verb, "head below live_from", liveFrom, fmt.Sprintf("output begins at %s, inside %s", run.New.FirstPos(), first.describe()))
 	}
 	if cut && !whole {
 		return Invalid(verb, "an output that begins inside %s must end with a ref, not inside %s", first.describe(), last.describe())
-	}
-	var total Ref
-	for i := range live {
-		addSums(&total, &live[i])
 	}
 	c := run.New
 	c.Stream, c.PrevLast = live[0].Stream, live[0].PrevLast
@@ -197,10 +194,7 @@ func (sw *Swap) commit(run *Run, live []Ref, left *Ref, liveFrom segment.Pos) er
 // complete says that the output has every row of live, by their sums, and of those left
 // out none: it begins later than its first ref only because no row stands there.
 func complete(run *Run, live []Ref, left *Ref) bool {
-	var total Ref
-	for i := range live {
-		addSums(&total, &live[i])
-	}
+	total := sumsOf(live)
 	return left.Rows == 0 && run.New.Last >= live[len(live)-1].Last && run.New.Rows == total.Rows && run.New.RowSum == total.RowSum
 }
 
@@ -216,6 +210,13 @@ func (sw *Swap) leave(run *Run, total, last *Ref) error {
 	subSums(&rem, c)
 	sw.Remainder = &rem
 	return nil
+}
+
+func sumsOf(refs []Ref) (total Ref) {
+	for i := range refs {
+		addSums(&total, &refs[i])
+	}
+	return total
 }
 
 func addSums(to, r *Ref) { to.Rows += r.Rows; to.RowSum += r.RowSum; to.Bytes += r.Bytes }

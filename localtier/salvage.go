@@ -136,23 +136,25 @@ func (j *salvageJob) segment(ctx context.Context, l leftOver) (err error) {
 		if err != nil {
 			return segment.InFile(err, path, l.ID)
 		}
-		if strings.HasPrefix(b.Stream, "~") {
-			continue // a system record: what it records went another way
-		}
-		// Counted whoever has it: another copy's verdict may leave more of the segment.
-		shard := segment.ShardOf(b.Stream, j.shards)
-		j.next[shard]++
-		if b.Last() < l.Base {
-			continue // the chain has them; a slot ends where a frame does
-		}
-		if err := j.batch(ctx, b, j.next[shard]); err != nil {
+		if err := j.batch(ctx, b, l.Base); err != nil {
 			return fmt.Errorf("salvage rows %d to %d of stream %q: %w", b.First, b.Last(), b.Stream, err)
 		}
 	}
 }
 
-// batch sends a frame's rows, unless an earlier run did.
-func (j *salvageJob) batch(ctx context.Context, b segment.Batch, sequence uint64) error {
+// batch sends a frame's rows, unless the chain, which goes on from base, has them, or an
+// earlier run sent them.
+func (j *salvageJob) batch(ctx context.Context, b segment.Batch, base segment.Seq) error {
+	if strings.HasPrefix(b.Stream, "~") {
+		return nil // a system record: what it records went another way
+	}
+	// Counted whoever has it: another copy's verdict may leave more of the segment.
+	shard := segment.ShardOf(b.Stream, j.shards)
+	j.next[shard]++
+	sequence := j.next[shard]
+	if b.Last() < base {
+		return nil // a slot ends where a frame does
+	}
 	j.frames++
 	if j.frames <= j.progress.Frames {
 		return nil

@@ -9,7 +9,7 @@ func (s *shardLog) status() ShardStatus {
 	segments, bytes := s.unpublished()
 	st := s.wal.State()
 	out := ShardStatus{
-		Chain: s.chain, State: StateServing, Dir: s.dir, Owner: s.owner, Term: s.term,
+		Chain: s.chain, Dir: s.dir, Owner: s.owner, Term: s.term,
 		NextSeq: st.Next, UnpublishedSegments: segments, UnpublishedBytes: bytes,
 		UnflushedBytes: s.wal.Unflushed(), LeaseEnd: s.lease.end(),
 		Log: s.wal.Metrics(), Consumers: s.consumers(),
@@ -27,16 +27,7 @@ func (s *shardLog) status() ShardStatus {
 	p.mu.Unlock()
 	out.Unabsorbed = uint64(max(st.DurableNext, out.Row.NextSeq) - out.Row.NextSeq)
 	out.Behind = s.behind(out.Consumers)
-	switch {
-	case errors.Is(stopped, ErrFenced):
-		out.State = StateFenced
-	case errors.Is(stopped, ErrClosed):
-		out.State = StateClosed
-	case stopped != nil || s.wal.Err() != nil:
-		out.State = StateHalted
-	case !s.lease.good():
-		out.State = StateLeaseLost
-	}
+	out.State = s.stateOf(stopped)
 	if stopped != nil {
 		last = stopped
 	}
@@ -47,6 +38,21 @@ func (s *shardLog) status() ShardStatus {
 		out.LastError = last.Error()
 	}
 	return out
+}
+
+// stateOf is the state of a shard whose publisher stopped with an error, or with none.
+func (s *shardLog) stateOf(stopped error) State {
+	switch {
+	case errors.Is(stopped, ErrFenced):
+		return StateFenced
+	case errors.Is(stopped, ErrClosed):
+		return StateClosed
+	case stopped != nil || s.wal.Err() != nil:
+		return StateHalted
+	case !s.lease.good():
+		return StateLeaseLost
+	}
+	return StateServing
 }
 
 // behind says since when the slowest consumer has had a sealed segment to read.

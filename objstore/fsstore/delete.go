@@ -27,15 +27,7 @@ func (d *Driver) Delete(ctx context.Context, keys []string) ([]objstore.DeleteRe
 			dirs[filepath.Dir(d.objectPath(key))] = nil
 		}
 	}
-	for dir := range dirs {
-		// A crash here may bring the objects back after a power loss; they were not
-		// acknowledged as gone. A key found absent is synced too: that may be the
-		// unlink of a process that died before its sync.
-		dirs[dir] = d.at("syncdelete")
-		if dirs[dir] == nil {
-			dirs[dir] = d.settleAbsence(dir)
-		}
-	}
+	d.settleAll(dirs)
 	if len(keys) > 0 {
 		if err := d.stands(op, keys[0]); err != nil {
 			return nil, err
@@ -52,6 +44,19 @@ func (d *Driver) Delete(ctx context.Context, keys []string) ([]objstore.DeleteRe
 		}
 	}
 	return out, nil
+}
+
+// settleAll makes unlinks durable, and puts what went wrong to each directory.
+func (d *Driver) settleAll(dirs map[string]error) {
+	for dir := range dirs {
+		// A crash here may bring the objects back after a power loss; they were not
+		// acknowledged as gone. A key found absent is synced too: that may be the
+		// unlink of a process that died before its sync.
+		dirs[dir] = d.at("syncdelete")
+		if dirs[dir] == nil {
+			dirs[dir] = d.settleAbsence(dir)
+		}
+	}
 }
 
 // unlink removes one name. The lock keeps it from falling between the look and the

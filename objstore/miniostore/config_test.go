@@ -58,7 +58,7 @@ func TestName(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDENV")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret-of-env")
 	cfg := Config{Endpoint: "127.0.0.1:1", Bucket: "bucket", Prefix: "p", PathStyle: true, Limits: s3wire.Limits{EqualParts: true, NoRangeCopy: true, Concurrency: 8}}
-	d, err := dial(context.Background(), cfg)
+	d, err := Dial(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

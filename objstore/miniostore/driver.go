@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/s3utils"
@@ -27,7 +28,7 @@ var _ objstore.Driver = (*Driver)(nil)
 // Open reaches the store and lists one key: wrong credentials, a missing bucket and a
 // wrong clock show here, where a read of a key might take them for "not found".
 func Open(ctx context.Context, cfg Config) (*Driver, error) {
-	d, err := dial(ctx, cfg)
+	d, err := Dial(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +44,8 @@ func Open(ctx context.Context, cfg Config) (*Driver, error) {
 
 // Dial makes the driver without a request to the store, for one that may be away: what is
 // wrong with it shows with the first call, and is ErrUnavailable while it does not answer.
-func Dial(ctx context.Context, cfg Config) (*Driver, error) { return dial(ctx, cfg) }
-
-// dial makes the driver without a request to the store. Credentials are fetched: without
-// any, minio-go would go on as nobody.
-func dial(ctx context.Context, cfg Config) (*Driver, error) {
+// Credentials are fetched: without any, minio-go would go on as nobody.
+func Dial(ctx context.Context, cfg Config) (*Driver, error) {
 	invalid := func(err error) error { return openError(objstore.ErrInvalid, err) }
 	if err := cfg.validate(); err != nil {
 		return nil, invalid(err)
@@ -69,6 +67,14 @@ func dial(ctx context.Context, cfg Config) (*Driver, error) {
 	if err != nil {
 		return nil, invalid(err)
 	}
+	core, err := newCore(cfg, source, transport)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	return &Driver{core: core, transport: transport, space: space, limits: cfg.Limits, name: cfg.name(space.Path())}, nil
+}
+
+func newCore(cfg Config, from *source, transport http.RoundTripper) (*minio.Core, error) {
 	region, lookup := cfg.Region, minio.BucketLookupAuto
 	if region == "" {
 		region = defaultRegion
@@ -76,18 +82,14 @@ func dial(ctx context.Context, cfg Config) (*Driver, error) {
 	if cfg.PathStyle {
 		lookup = minio.BucketLookupPath
 	}
-	core, err := minio.NewCore(cfg.Endpoint, &minio.Options{
-		Creds:        source.credentials,
+	return minio.NewCore(cfg.Endpoint, &minio.Options{
+		Creds:        from.credentials,
 		Secure:       cfg.TLS,
 		Transport:    transport,
 		Region:       region,
 		BucketLookup: lookup,
 		MaxRetries:   1,
 	})
-	if err != nil {
-		return nil, invalid(err)
-	}
-	return &Driver{core: core, transport: transport, space: space, limits: cfg.Limits, name: cfg.name(space.Path())}, nil
 }
 
 func openError(kind, err error) error {

@@ -56,7 +56,7 @@ func TestName(t *testing.T) {
 	cfg := Config{Endpoint: "http://127.0.0.1:1", Bucket: "bucket", Prefix: "/p/", PathStyle: true, Limits: s3wire.Limits{EqualParts: true, NoRangeCopy: true, Concurrency: 8}}
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDENV")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret-of-env")
-	d, err := dial(context.Background(), cfg)
+	d, err := Dial(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestName(t *testing.T) {
 		t.Errorf("what the URL declares is not in %+v", c)
 	}
 	t.Setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:2")
-	if d, err := dial(context.Background(), Config{Bucket: "bucket"}); err != nil || d.Name() != "s3://bucket?region=us-east-1&endpoint=http://127.0.0.1:2" {
+	if d, err := Dial(context.Background(), Config{Bucket: "bucket"}); err != nil || d.Name() != "s3://bucket?region=us-east-1&endpoint=http://127.0.0.1:2" {
 		t.Errorf("an endpoint of the environment: %v", err)
 	}
 	_, err = Open(context.Background(), cfg)
@@ -82,14 +82,14 @@ func TestName(t *testing.T) {
 // TestSpecialBuckets: what a store's name tells of it. No such store is reached here.
 func TestSpecialBuckets(t *testing.T) {
 	s3test.Lonely(t)
-	d, err := dial(context.Background(), Config{Bucket: "logs--use1-az4--x-s3", Region: "us-east-1", AccessKey: "a", SecretKey: "s"})
+	d, err := Dial(context.Background(), Config{Bucket: "logs--use1-az4--x-s3", Region: "us-east-1", AccessKey: "a", SecretKey: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c := d.Capabilities(); c.OrderedList || c.StartAfter || !c.DirectoryPrefix || !c.RangeCopy || c.EqualParts {
 		t.Errorf("a directory bucket: %+v", c)
 	}
-	d, err = dial(context.Background(), Config{Bucket: "b", Endpoint: "x.r2.cloudflarestorage.com", Region: "auto", AccessKey: "a", SecretKey: "s"})
+	d, err = Dial(context.Background(), Config{Bucket: "b", Endpoint: "x.r2.cloudflarestorage.com", Region: "auto", AccessKey: "a", SecretKey: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}

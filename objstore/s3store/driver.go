@@ -33,7 +33,7 @@ var _ objstore.Driver = (*Driver)(nil)
 // Open reaches the store and lists one key: wrong credentials, a missing bucket and a
 // wrong clock show here, where a read of a key might take them for "not found".
 func Open(ctx context.Context, cfg Config) (*Driver, error) {
-	d, err := dial(ctx, cfg)
+	d, err := Dial(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -49,10 +49,7 @@ func Open(ctx context.Context, cfg Config) (*Driver, error) {
 
 // Dial makes the driver without a request to the store, for one that may be away: what is
 // wrong with it shows with the first call, and is ErrUnavailable while it does not answer.
-func Dial(ctx context.Context, cfg Config) (*Driver, error) { return dial(ctx, cfg) }
-
-// dial makes the driver without a request to the store.
-func dial(ctx context.Context, cfg Config) (*Driver, error) {
+func Dial(ctx context.Context, cfg Config) (*Driver, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, openError(objstore.ErrInvalid, err)
 	}

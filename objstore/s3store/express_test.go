@@ -52,7 +52,7 @@ func dialExpress(t *testing.T, at string, url string, change func(*Config)) *Dri
 	if change != nil {
 		change(&cfg)
 	}
-	d, err := dial(t.Context(), cfg)
+	d, err := Dial(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestExpressCapabilities(t *testing.T) {
 	} {
 		cfg := Config{Bucket: expressBucket, Region: expressRegion, AccessKey: "a", SecretKey: "s"}
 		change(&cfg)
-		if _, err := dial(t.Context(), cfg); !errors.Is(err, objstore.ErrInvalid) || !strings.Contains(err.Error(), "directory bucket") {
+		if _, err := Dial(t.Context(), cfg); !errors.Is(err, objstore.ErrInvalid) || !strings.Contains(err.Error(), "directory bucket") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
