@@ -506,6 +506,7 @@ func TestCancelledPassStartsNoMutation(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			w := &world{}
 			var once sync.Once
+			var mu sync.Mutex // parts are sent side by side
 			var begun []string
 			announced := make(chan struct{}) // sources are fetched beside the announce
 			var first sync.Once
@@ -521,6 +522,8 @@ func TestCancelledPassStartsNoMutation(t *testing.T) {
 						cancel()
 					})
 				} else if ctx.Err() != nil && !after {
+					mu.Lock()
+					defer mu.Unlock()
 					begun = append(begun, call)
 				}
 			}
