@@ -56,7 +56,7 @@ func (a *app) catCommand() *cobra.Command {
 	return cmd
 }
 
-// cat copies rows out. What was read before an error is printed before the error.
+// cat copies rows out.
 func (a *app) cat(ctx context.Context, t *tier, stream string, r *readFlags) error {
 	tops, err := t.catalog.Topologies(ctx)
 	if err != nil {
@@ -67,11 +67,7 @@ func (a *app) cat(ctx context.Context, t *tier, stream string, r *readFlags) err
 		return err
 	}
 	if !r.since.IsZero() && from.pos == (segment.Pos{}) {
-		from.pos, err = beginSince(ctx, t.catalog, stream, r.since)
-		if errors.Is(err, catalog.ErrNotFound) {
-			return noSuchStream(stream)
-		}
-		if err != nil {
+		if from.pos, err = beginSince(ctx, t.catalog, stream, r.since); err != nil {
 			return err
 		}
 	}
@@ -87,10 +83,15 @@ func (a *app) cat(ctx context.Context, t *tier, stream string, r *readFlags) err
 	if err != nil {
 		return err
 	}
-	out := newPayloadPrinter(a, r.ndjson || a.json)
-	rows := coldload.Checked(reader.Rows(ctx, stream, from.pos, to.pos), from.token, func(tok segment.Token) error {
+	return a.printRows(stream, r, coldload.Checked(reader.Rows(ctx, stream, from.pos, to.pos), from.token, func(tok segment.Token) error {
 		return reader.Check(ctx, stream, tok)
-	})
+	}))
+}
+
+// printRows prints the rows of a stream. What was read before an error is printed before
+// the error.
+func (a *app) printRows(stream string, r *readFlags, rows iter.Seq2[coldload.Row, error]) error {
+	out := newPayloadPrinter(a, r.ndjson || a.json)
 	for row, err := range rows {
 		if errors.Is(err, catalog.ErrNotFound) {
 			return firstOf(out.flush(), noSuchStream(stream))

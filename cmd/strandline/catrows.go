@@ -84,6 +84,9 @@ func beginSince(ctx context.Context, cat catalog.Catalog, stream string, at time
 	var from segment.Pos
 	for {
 		p, err := cat.Plan(ctx, catalog.PlanRequest{Stream: stream, From: from, Limit: planRefs})
+		if errors.Is(err, catalog.ErrNotFound) {
+			return from, noSuchStream(stream)
+		}
 		if err != nil || len(p.Refs) == 0 {
 			return from, err
 		}

@@ -47,11 +47,7 @@ func (a *app) setTopology(ctx context.Context, f *topologyFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	m := modeWrite
-	if f.changesEpoch() && !f.dryRun {
-		m = modeCreate
-	}
-	t, err := f.backend.open(ctx, m)
+	t, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,6 +77,14 @@ func (a *app) setTopology(ctx context.Context, f *topologyFlags) (err error) {
 		return err
 	}
 	return a.printEpochs(epochs)
+}
+
+// open creates the catalog where a first epoch is to begin.
+func (f *topologyFlags) open(ctx context.Context) (*tier, error) {
+	if f.changesEpoch() && !f.dryRun {
+		return f.backend.open(ctx, modeCreate)
+	}
+	return f.backend.open(ctx, modeWrite)
 }
 
 // reshard changes the topology (03 §3). Each step leaves the catalog in a state from

@@ -98,13 +98,17 @@ func (a *app) scan(ctx context.Context, t *tier, chain segment.Chain, r *readFla
 		return err
 	}
 	src := httpapi.ShardSource{Cold: reader, Catalog: t.catalog}
-	rows := coldload.Checked(src.Rows(ctx, chain, first.pos.Seq, last.pos.Seq), first.token, func(tok segment.Token) error {
+	return a.printShard(chain.Shard, r, coldload.Checked(src.Rows(ctx, chain, first.pos.Seq, last.pos.Seq), first.token, func(tok segment.Token) error {
 		return reader.CheckShard(ctx, chain.Shard, tok)
-	})
+	}))
+}
+
+// printShard prints the rows of a shard, as printRows does.
+func (a *app) printShard(shard segment.Shard, r *readFlags, rows iter.Seq2[coldload.ShardRow, error]) error {
 	out := newRowPrinter(a, r.ndjson || a.json)
 	for row, err := range rows {
 		if err != nil {
-			return fmt.Errorf("scan shard %d: %w", chain.Shard, firstOf(err, out.flush()))
+			return fmt.Errorf("scan shard %d: %w", shard, firstOf(err, out.flush()))
 		}
 		if row.Time < r.least() {
 			continue

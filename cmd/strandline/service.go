@@ -62,21 +62,12 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 	if s.open == nil {
 		s.open = s.openWriter
 	}
-	var err error
-	s.stopping, s.bodies = newStopping(), httpapi.NewBodies()
-	if s.around, err = s.flags.listen.surround(s.log); err != nil {
-		return err
-	}
-	in, err := s.openLogs()
+	in, err := s.equip()
 	if err != nil {
 		return err
 	}
-	s.show(in)
 	address, err := s.flags.listen.address(ctx)
 	if err != nil {
-		return err
-	}
-	if s.reader, err = coldload.New(s.tier.catalog, s.tier.reads, coldload.Config{}); err != nil {
 		return err
 	}
 	if top.State != catalog.TopologyOpen {
@@ -103,6 +94,20 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 	})
 	s.log.Info("stopped", "requests", requestsOf(s.tier))
 	return err
+}
+
+// equip makes what the epochs share, and the way in for logs.
+func (s *service) equip() (in *logs, err error) {
+	s.stopping, s.bodies = newStopping(), httpapi.NewBodies()
+	if s.around, err = s.flags.listen.surround(s.log); err != nil {
+		return nil, err
+	}
+	if in, err = s.openLogs(); err != nil {
+		return nil, err
+	}
+	s.show(in)
+	s.reader, err = coldload.New(s.tier.catalog, s.tier.reads, coldload.Config{})
+	return in, err
 }
 
 // show gives what is watched from outside: status, metrics, logs that come in.
@@ -141,7 +146,7 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 		return err
 	}
 	deps := httpapi.Deps{
-		Writer: roomyWriter{w, s.tier.dir, s.flags.writer.MinFreeDisk}, Reader: s.reader, Catalog: s.tier.catalog, Trimmer: s.tier.catalog,
+		Writer: s.serving(w), Reader: s.reader, Catalog: s.tier.catalog, Trimmer: s.tier.catalog,
 		Epoch: top.Epoch, Shards: top.Shards, Logger: s.log, Tail: &s.tail, Bodies: s.bodies,
 		Status: func(ctx context.Context) (any, error) {
 			st, err := statusOf(ctx, s.tier)

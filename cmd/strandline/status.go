@@ -107,6 +107,30 @@ func statusOf(ctx context.Context, t *tier) (*statusOut, error) {
 	if err != nil {
 		return nil, err
 	}
+	out := countsOf(&st)
+	rows, err := t.catalog.Chains(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		out.Chains = append(out.Chains, chainOf(&rows[i]))
+	}
+	if out.Epochs, err = epochsOf(ctx, t); err != nil {
+		return nil, err
+	}
+	tops, err := t.catalog.Topologies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Untaken = untakenOf(tops, rows, st.Now)
+	if out.Alarms, err = recentAlarms(ctx, t.catalog); err != nil {
+		return nil, err
+	}
+	out.Objects, err = check.Census(ctx, t.classes)
+	return out, err
+}
+
+func countsOf(st *catalog.Status) *statusOut {
 	out := &statusOut{
 		Time: st.Now.UTC(), Deployment: st.Settings.Deployment,
 		ReadGrace:   st.Settings.ReadGrace.Deleting(st.Now, catalog.DefaultReadGrace).String(),
@@ -128,26 +152,7 @@ func statusOf(ctx context.Context, t *tier) (*statusOut, error) {
 		}
 		out.Markers[string(duty)] = mo
 	}
-	rows, err := t.catalog.Chains(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range rows {
-		out.Chains = append(out.Chains, chainOf(&rows[i]))
-	}
-	if out.Epochs, err = epochsOf(ctx, t); err != nil {
-		return nil, err
-	}
-	tops, err := t.catalog.Topologies(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out.Untaken = untakenOf(tops, rows, st.Now)
-	if out.Alarms, err = recentAlarms(ctx, t.catalog); err != nil {
-		return nil, err
-	}
-	out.Objects, err = check.Census(ctx, t.classes)
-	return out, err
+	return out
 }
 
 func chainOf(r *catalog.ChainRow) chainOut {

@@ -115,6 +115,7 @@ func (r *run) complaints() error {
 // load is what clients do meanwhile.
 type load struct {
 	alive     context.Context // ends with the first client that fails
+	fail      context.CancelCauseFunc
 	producing context.CancelFunc
 	reading   context.CancelFunc
 	producers *errgroup.Group
@@ -123,6 +124,16 @@ type load struct {
 
 // lastAnswer is how long the last append of each producer is waited for.
 const lastAnswer = 60 * time.Second
+
+func (l *load) start(g *errgroup.Group, f func() error) {
+	g.Go(func() error {
+		err := f()
+		if err != nil {
+			l.fail(err)
+		}
+		return err
+	})
+}
 
 func (r *run) startLoad(ctx context.Context) (*load, error) {
 	atWriters, err := client.New(client.Config{URL: urls(r.fleet.writers[:]...), Patience: startWithin, OnRetry: r.waits.note})
@@ -137,37 +148,28 @@ func (r *run) startLoad(ctx context.Context) (*load, error) {
 	}
 	l := &load{}
 	alive, fail := context.WithCancelCause(ctx)
-	l.alive = alive
+	l.alive, l.fail = alive, fail
 	producing, stop := context.WithCancel(alive)
 	reading, cease := context.WithCancel(alive)
 	l.producing, l.reading = stop, func() { cease(); fail(nil) }
 	l.producers, l.others = &errgroup.Group{}, &errgroup.Group{}
-	start := func(g *errgroup.Group, f func() error) {
-		g.Go(func() error {
-			err := f()
-			if err != nil {
-				fail(err)
-			}
-			return err
-		})
-	}
 	last, lastCancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(producing, func() { time.AfterFunc(lastAnswer, lastCancel) })
 	for s, list := range r.streams {
 		for i, name := range list {
 			r.ledger.add(name, s)
 			p := &producer{run: r, stream: name, shard: s, rng: rand.New(rand.NewPCG(uint64(s), uint64(i))), caller: atWriters}
-			start(l.producers, func() error { return p.produce(producing, last) })
+			l.start(l.producers, func() error { return p.produce(producing, last) })
 		}
 	}
 	for _, x := range r.senders {
-		start(l.producers, func() error { return x.send(producing, last) })
+		l.start(l.producers, func() error { return x.send(producing, last) })
 	}
 	for _, c := range r.consumers {
-		start(l.others, func() error { return c.consume(reading) })
+		l.start(l.others, func() error { return c.consume(reading) })
 	}
 	for _, f := range r.followers {
-		start(l.others, func() error { return f.follow(reading) })
+		l.start(l.others, func() error { return f.follow(reading) })
 	}
 	return l, nil
 }
