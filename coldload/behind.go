@@ -3,7 +3,6 @@ package coldload
 import (
 	"context"
 	"errors"
-	"math"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -38,40 +37,6 @@ func (r *Reader) behind(ctx context.Context, err error) error {
 			lost.First = p.Refs[i].LastPos().Next()
 		}
 		more = p.More && len(p.Refs) > 0
-	}
-	return err
-}
-
-// accepted says whether a scan stands at a row that was accepted as lost. A slot stands in
-// its chain for a while after all streams gave up what they had in it: what its object lacks
-// is then what the refs say.
-func (sc *scan) accepted(ctx context.Context, err *error) bool {
-	var lost *ScanError
-	if isGone(*err) || errors.Is(*err, ErrCorrupt) {
-		if _, refErr := sc.refStretch(ctx, math.MaxUint64); errors.As(refErr, &lost) && lost.Accepted() {
-			*err = lost
-		}
-	}
-	return errors.As(*err, &lost) && lost.Accepted()
-}
-
-// behind is Reader.behind of a scan, whose streams have their spans side by side.
-func (sc *scan) behind(ctx context.Context, end segment.Seq, err error) error {
-	var lost *ScanError
-	if !errors.As(err, &lost) {
-		return err
-	}
-	for lost.First < end {
-		on := scan{reader: sc.reader, chain: sc.chain, next: lost.First}
-		row, onErr := on.look(ctx, false)
-		if onErr == nil {
-			_, onErr = on.plan(ctx, &row, sc.reader.cfg.Clock())
-		}
-		var next *ScanError
-		if !on.accepted(ctx, &onErr) || !errors.As(onErr, &next) || next.First <= lost.First {
-			break
-		}
-		lost.First = next.First
 	}
 	return err
 }

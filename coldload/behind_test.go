@@ -1,12 +1,15 @@
 package coldload_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/coldload"
 	"github.com/strandline/strandline/internal/tiertest"
 	"github.com/strandline/strandline/segment"
@@ -131,5 +134,205 @@ func TestScanGoesOnBehindALoss(t *testing.T) {
 			}
 			sameScan(t, got, chainRows(x, se.First, nil))
 		})
+	}
+}
+
+// TestScanShowsWhatLiesWithinALoss: the span of a lost ref has rows of other streams in it. A
+// scan ends before the first row that is lost, and names the next one that is there: whoever
+// goes on where it says is given all of them, and is told of every lost row.
+func TestScanShowsWhatLiesWithinALoss(t *testing.T) {
+	for _, settled := range []bool{false, true} {
+		for _, cfg := range []coldload.Config{{}, {PlanRefs: 2, ScanRefs: 2}} {
+			t.Run(fmt.Sprintf("settled %t, refs %d", settled, cfg.ScanRefs), func(t *testing.T) {
+				x := tiertest.New(t, nil)
+				for range 3 {
+					x.Slot(
+						tiertest.Write{Stream: "b", Rows: 2, Size: 30},
+						tiertest.Write{Stream: "a", Rows: 5, Size: 30}, tiertest.Write{Stream: "b", Rows: 3, Size: 30},
+						tiertest.Write{Stream: "a", Rows: 1, Size: 30}, tiertest.Write{Stream: "c", Rows: 1, Size: 30},
+						tiertest.Write{Stream: "a", Rows: 2, Size: 30}, tiertest.Write{Stream: "b", Rows: 1, Size: 30})
+				}
+				if settled {
+					x.Settle(1)
+					x.TrimSlots()
+				}
+				loseChunks(t, x, "a")
+				lost := map[segment.Seq]bool{}
+				for _, row := range x.Rows["a"] {
+					lost[row.Seq] = true
+				}
+				goOn(t, x, reader(t, x, cfg), lost)
+			})
+		}
+	}
+}
+
+// loseChunks spoils the bytes of a stream's refs, and accepts their loss.
+func loseChunks(t *testing.T, x *tiertest.Tier, stream string) {
+	t.Helper()
+	refs, err := x.Catalog.ChainRefs(t.Context(), x.Chain, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range refs {
+		if refs[i].Stream != stream {
+			continue
+		}
+		spoilChunk(t, x, &refs[i])
+		if _, err := x.Catalog.AcceptLoss(t.Context(), refs[i].Key, stream); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// spoilChunk turns the first byte of a ref's bytes.
+func spoilChunk(t *testing.T, x *tiertest.Tier, ref *catalog.Ref) {
+	t.Helper()
+	if !x.Mem.Tamper(ref.Key, func(body []byte) []byte { body[ref.Offset] ^= 0xff; return body }) {
+		t.Fatal("no object stands at", ref.Key)
+	}
+}
+
+// goOn scans from the start, and after each loss from where its error says. Between them the
+// scans have to give every row but the lost, and no error may pass a row that is there.
+func goOn(t *testing.T, x *tiertest.Tier, r *coldload.Reader, lost map[segment.Seq]bool) {
+	t.Helper()
+	var got []coldload.ShardRow
+	told := map[segment.Seq]bool{}
+	from := segment.Seq(0)
+	for {
+		rows, err := scanAll(t.Context(), r, x, from, nil)
+		got = append(got, rows...)
+		if err == nil {
+			break
+		}
+		var se *coldload.ScanError
+		if !errors.As(err, &se) || !se.Accepted() || se.First <= se.At || se.At < from {
+			t.Fatalf("from %d on: %v", from, err)
+		}
+		if !strings.Contains(err.Error(), fmt.Sprintf("scan from %d on", se.First)) {
+			t.Errorf("a person does not learn where to go on: %v", err)
+		}
+		for seq := se.At; seq < se.First; seq++ {
+			if !lost[seq] {
+				t.Errorf("row %d is there, and is passed by: %v", seq, err)
+			}
+			told[seq] = true
+		}
+		from = se.First
+	}
+	var want []coldload.ShardRow
+	for _, row := range chainRows(x, 0, nil) {
+		if !lost[row.Seq] {
+			want = append(want, row)
+		}
+	}
+	sameScan(t, got, want)
+	if len(told) != len(lost) || len(lost) == 0 {
+		t.Errorf("told of %d lost rows, %d are", len(told), len(lost))
+	}
+}
+
+// TestScanOfASpoiledSlot: a slot stands, and some of its chunks are bad. Of those that an
+// operator gave up the scan says so; of any other it is corrupt, and names it.
+func TestScanOfASpoiledSlot(t *testing.T) {
+	x := tiertest.New(t, nil)
+	for range 2 {
+		x.Slot(tiertest.Write{Stream: "b", Rows: 2, Size: 30}, tiertest.Write{Stream: "a", Rows: 5, Size: 30}, tiertest.Write{Stream: "c", Rows: 3, Size: 30})
+	}
+	refs, err := x.Catalog.ChainRefs(t.Context(), x.Chain, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoilChunk(t, x, &refs[2]) // c
+	r := reader(t, x, coldload.Config{})
+	got, err := scanAll(t.Context(), r, x, 0, nil)
+	var se *coldload.ScanError
+	if !errors.As(err, &se) || !errors.Is(err, coldload.ErrCorrupt) || se.Stream != "c" || len(got) != 0 {
+		t.Fatalf("%d rows of a slot with a bad chunk: %v", len(got), err)
+	}
+	givenUpChunk(t, x, &refs[1]) // a
+	got, err = scanAll(t.Context(), r, x, 8, nil)
+	if !errors.As(err, &se) || !errors.Is(err, coldload.ErrCorrupt) || se.Stream != "c" || len(got) != 0 {
+		t.Errorf("c's rows were given up by nobody: %d rows, %v", len(got), err)
+	}
+	if _, err := x.Catalog.AcceptLoss(t.Context(), refs[2].Key, "c"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = scanAll(t.Context(), r, x, 0, nil); !errors.As(err, &se) || !se.Accepted() || se.At != 3 || se.First != 11 {
+		t.Errorf("a's and c's rows are lost, b's follow at 11: %v", err)
+	}
+	sameScan(t, got, chainRows(x, 0, nil)[:2])
+	got, err = scanAll(t.Context(), r, x, 11, nil)
+	if err != nil {
+		t.Error(err)
+	}
+	sameScan(t, got, chainRows(x, 11, nil))
+}
+
+func givenUpChunk(t *testing.T, x *tiertest.Tier, ref *catalog.Ref) {
+	t.Helper()
+	spoilChunk(t, x, ref)
+	if _, err := x.Catalog.AcceptLoss(t.Context(), ref.Key, ref.Stream); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestScanOverATrimmedLoss: lost rows that a trim gave up since are missed by nobody.
+func TestScanOverATrimmedLoss(t *testing.T) {
+	x := tiertest.New(t, nil)
+	x.Slot(tiertest.Write{Stream: "b", Rows: 2, Size: 30}, tiertest.Write{Stream: "a", Rows: 5, Size: 30}, tiertest.Write{Stream: "b", Rows: 3, Size: 30})
+	x.Settle(1)
+	x.TrimSlots()
+	loseChunks(t, x, "a")
+	if _, err := x.Catalog.TrimStream(t.Context(), "a", at(5)); err != nil {
+		t.Fatal(err)
+	}
+	r := reader(t, x, coldload.Config{})
+	var se *coldload.ScanError
+	if _, err := scanAll(t.Context(), r, x, 0, nil); !errors.As(err, &se) || se.At != 5 || se.First != 8 {
+		t.Fatalf("3 and 4 were trimmed, 5 to 7 are lost: %v", err)
+	}
+	if _, err := x.Catalog.TrimStream(t.Context(), "a", at(8)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := scanAll(t.Context(), r, x, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScan(t, got, chainRows(x, 0, map[string]segment.Seq{"a": 8}))
+}
+
+// blink keeps a stream's refs from one pass of a scan, as a rewrite between its pages does.
+type blink struct {
+	coldload.Catalog
+	stream string
+	passes int
+}
+
+func (b *blink) ChainRefs(ctx context.Context, c segment.Chain, from segment.Seq, limit int) ([]catalog.Ref, error) {
+	refs, err := b.Catalog.ChainRefs(ctx, c, from, limit)
+	if b.passes--; b.passes >= 0 {
+		refs = slices.DeleteFunc(refs, func(r catalog.Ref) bool { return r.Stream == b.stream })
+	}
+	return refs, err
+}
+
+// TestScanLooksTwiceAtALoss: rows within a lost span that one look at the refs did not find are
+// not called lost before a second look.
+func TestScanLooksTwiceAtALoss(t *testing.T) {
+	x := tiertest.New(t, nil)
+	x.Slot(tiertest.Write{Stream: "a", Rows: 5, Size: 30}, tiertest.Write{Stream: "b", Rows: 3, Size: 30}, tiertest.Write{Stream: "a", Rows: 2, Size: 30})
+	x.Settle(1)
+	x.TrimSlots()
+	loseChunks(t, x, "a")
+	b := &blink{Catalog: x.Catalog, stream: "b", passes: 1}
+	r, err := coldload.New(b, x.Classes, coldload.Config{Clock: x.Clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var se *coldload.ScanError
+	if _, err := scanAll(t.Context(), r, x, 0, nil); !errors.As(err, &se) || !se.Accepted() || se.First != 6 || b.passes >= 0 {
+		t.Errorf("b's rows from 6 on are there: %v", err)
 	}
 }

@@ -130,10 +130,24 @@ func (r *Reader) eachBucket(ctx context.Context, ref *catalog.Ref, read func(*ob
 	case len(faults) > 0:
 		return fmt.Errorf("stream %q: read %s: %w", ref.Stream, ref.Key, errors.Join(faults...))
 	case len(corrupt) > 0:
-		return &ReadError{Stream: ref.Stream, At: ref.FirstPos(), Key: ref.Key, Kind: ErrCorrupt, Err: errors.Join(corrupt...)}
+		err := errors.Join(corrupt...)
+		if bad := (*badChunk)(nil); errors.As(err, &bad) {
+			ref = bad.ref
+		}
+		return &ReadError{Stream: ref.Stream, At: ref.FirstPos(), Key: ref.Key, Kind: ErrCorrupt, Err: err}
 	}
 	return &goneError{key: ref.Key}
 }
+
+// badChunk is a chunk that does not decode, one of several that came in one range.
+type badChunk struct {
+	ref    *catalog.Ref
+	offset int64
+	err    error
+}
+
+func (e *badChunk) Error() string { return fmt.Sprintf("chunk at byte %d: %v", e.offset, e.err) }
+func (e *badChunk) Unwrap() error { return e.err }
 
 // goneError: no object stands at the key.
 type goneError struct{ key string }

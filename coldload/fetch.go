@@ -187,7 +187,7 @@ func (p *pipeline) decode(g *group, body []byte) (loaded, error) {
 		b, err := segment.DecodeChunkInto(room, c, body[at:at+c.Stored])
 		if err != nil {
 			p.buffers.back(l.lent...)
-			return loaded{}, fmt.Errorf("chunk at byte %d: %w", c.Offset, err)
+			return loaded{}, &badChunk{ref: g.pieces[i].ref, offset: c.Offset, err: err}
 		}
 		l.raw[i] = b
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -29,7 +30,9 @@ type ShardRow struct {
 // time and goes as a whole, so its bytes say nothing about what may be read; the stream's
 // live_from does, and what a scan shows does not change when the slot goes. Rows of
 // reserved streams (~audit/<shard>) are not shown either: Rows gives them by name. Any
-// other missing row ends the scan with ErrLost or ErrCorrupt.
+// other missing row ends the scan with ErrLost or ErrCorrupt. Rows that an operator accepted as
+// lost end it before the first of them, with the next row that is there in ScanError.First:
+// the rows of other streams lie between a stream's lost ones, and a scan from there shows them.
 //
 // The rows of a trim that comes while the scan runs may be shown or not. The last
 // pair carries an error if the scan could not be completed.
@@ -37,7 +40,7 @@ func (r *Reader) Scan(ctx context.Context, chain segment.Chain, from segment.Seq
 	return func(yield func(ShardRow, error) bool) {
 		defer r.begin()()
 		sc := &scan{reader: r, chain: chain, next: from, yield: yield}
-		if err := sc.run(ctx); err != nil && !sc.over {
+		if err := sc.told(ctx, sc.run(ctx)); err != nil && !sc.over {
 			yield(ShardRow{}, err)
 		}
 	}
@@ -55,6 +58,9 @@ type scan struct {
 	linked bool       // every stream's refs were seen to link from next to the tip
 	stuck  replans
 
+	byRefs segment.Seq // slots that begin before it are read by their refs (turn)
+	loss   *ScanError  // rows that were accepted as lost and passed; what is there next is sought
+
 	buffers buffers
 }
 
@@ -63,7 +69,8 @@ type scan struct {
 type stretch struct {
 	end     segment.Seq // inclusive
 	refs    []catalog.Ref
-	live    map[string]segment.Seq // first live seq of each stream in refs
+	lost    []catalog.Ref          // of rows that were accepted as lost, by their first
+	live    map[string]segment.Seq // first live seq of each stream in refs and lost
 	dense   bool                   // refs hold every row: true of a slot
 	slot    string                 // its key
 	expires time.Time
@@ -87,8 +94,7 @@ func (sc *scan) run(ctx context.Context) error {
 		case sc.over:
 			return nil
 		case err == nil:
-		case sc.accepted(ctx, &err):
-			return sc.behind(ctx, row.NextSeq, err)
+		case sc.turn(ctx, &st, err):
 		case isGone(err) || errors.Is(err, errPlanAged):
 			if err := sc.again(err); err != nil {
 				return err
@@ -132,20 +138,21 @@ func (sc *scan) plan(ctx context.Context, row *catalog.ChainRow, asked time.Time
 		return stretch{}, err
 	}
 	var st stretch
-	if slot != nil && slot.First <= sc.next {
+	switch {
+	case slot == nil:
+		st, err = sc.refStretch(ctx, row.NextSeq-1)
+	case slot.First > sc.next:
+		st, err = sc.refStretch(ctx, slot.First-1)
+	case slot.First < sc.byRefs:
+		st, err = sc.refStretch(ctx, slot.Next-1)
+	default:
 		st, err = sc.slotStretch(ctx, row, slot, expires)
-	} else {
-		border := row.NextSeq
-		if slot != nil {
-			border = slot.First
-		}
-		st, err = sc.refStretch(ctx, border-1)
 	}
 	if err != nil {
-		return stretch{}, err
+		return st, err
 	}
 	st.expires = expires
-	st.live, err = sc.liveFrom(ctx, row, st.refs)
+	st.live, err = sc.liveFrom(ctx, row, slices.Concat(st.refs, st.lost))
 	return st, err
 }
 

@@ -28,8 +28,8 @@ func (sc *scan) deliver(ctx context.Context, st stretch) error {
 		if err != nil {
 			return sc.doubt(ctx, &st, err)
 		}
-		if missing && !sureOf {
-			if err := sc.explain(ctx, &st); err != nil {
+		if missing {
+			if err := w.explain(ctx, sureOf); err != nil {
 				return err
 			}
 			sureOf = true
@@ -39,44 +39,6 @@ func (sc *scan) deliver(ctx context.Context, st stretch) error {
 		}
 	}
 	return nil
-}
-
-// explain proves that rows which no ref of the stretch serves were given up.
-func (sc *scan) explain(ctx context.Context, st *stretch) error {
-	again, err := sc.refStretch(ctx, st.end)
-	if err != nil {
-		return err
-	}
-	// The pages of one pass are not one look: a rewrite between two of them may have
-	// moved a ref behind the pass. Two passes that saw the same missed nothing, for the
-	// last row of every span stays at or ahead of where it was.
-	if again.end != st.end || !sameRefs(again.refs, st.refs) {
-		return errPlanAged
-	}
-	return sc.links(ctx)
-}
-
-// doubt says whether a finding on the rows of a stretch stands. Pages of one pass that a
-// rewrite came between may name a row twice: by the ref that it replaced, and by the longer
-// one that it put in its place further on. Then it is no finding, and the scan plans again.
-func (sc *scan) doubt(ctx context.Context, st *stretch, finding error) error {
-	if st.dense {
-		return finding
-	}
-	again, err := sc.refStretch(ctx, st.end)
-	if err != nil {
-		return err
-	}
-	if again.end != st.end || !sameRefs(again.refs, st.refs) {
-		return errPlanAged
-	}
-	return finding
-}
-
-func sameRefs(a, b []catalog.Ref) bool {
-	order := func(x, y catalog.Ref) int { return cmp.Compare(x.Last, y.Last) }
-	a, b = slices.SortedFunc(slices.Values(a), order), slices.SortedFunc(slices.Values(b), order)
-	return slices.EqualFunc(a, b, func(x, y catalog.Ref) bool { return x.Same(&y) })
 }
 
 // window is the rows of a scan from next to end.
@@ -296,19 +258,27 @@ func (w *window) check() (missing bool, err error) {
 	return missing, nil
 }
 
+// yield gives the window's rows to the caller, but for what is behind a loss: that ends the scan
+// with it (told).
 func (w *window) yield(ctx context.Context) error {
 	for i := range w.rows {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		r := &w.rows[i]
-		if r.Stream != "" && !w.scan.yield(*r, nil) {
-			w.over = true
-			return nil
+		w.pass(r.Seq)
+		if r.Stream != "" {
+			if w.loss != nil {
+				return w.loss
+			}
+			if !w.scan.yield(*r, nil) {
+				w.over = true
+				return nil
+			}
 		}
 		w.next = r.Seq + 1
 	}
-	w.next = w.end + 1
+	w.pass(w.end + 1)
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/strandline/strandline/catalog"
@@ -97,18 +96,7 @@ func (sc *scan) refStretch(ctx context.Context, border segment.Seq) (stretch, er
 	if err != nil {
 		return st, fmt.Errorf("scan chain %s: %w", sc.chain, err)
 	}
-	for i := range kept {
-		r := &kept[i]
-		if r.Kind != catalog.RefLost {
-			continue
-		}
-		if r.First <= sc.next {
-			return st, &ScanError{Chain: sc.chain, At: sc.next, First: r.Last + 1, Kind: ErrLost, Detail: fmt.Sprintf(
-				"rows %d to %d of stream %q were accepted as lost by an operator", r.First, r.Last, r.Stream)}
-		}
-		st.end = min(st.end, r.First-1)
-	}
-	st.refs = slices.DeleteFunc(kept, func(r catalog.Ref) bool { return r.First > st.end })
+	st.split(kept)
 	return st, nil
 }
 

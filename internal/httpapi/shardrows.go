@@ -119,7 +119,7 @@ func (r *shardReading) bucket(ctx context.Context, end segment.Seq) error {
 	for row, err := range r.Cold.Scan(ctx, r.chain, r.next) {
 		switch {
 		case err != nil:
-			return err
+			return r.within(err, end)
 		case end != 0 && row.Seq >= end:
 			return nil
 		case r.to != 0 && row.Seq > r.to:
@@ -132,6 +132,23 @@ func (r *shardReading) bucket(ctx context.Context, end segment.Seq) error {
 		r.next = row.Seq + 1
 	}
 	return nil
+}
+
+// within leaves a loss out that lies behind what was to be read of the bucket: a scan gives all
+// that is before it.
+func (r *shardReading) within(err error, end segment.Seq) error {
+	var scan *coldload.ScanError
+	if !errors.As(err, &scan) || !scan.Accepted() {
+		return err
+	}
+	if r.to != 0 && scan.At > r.to {
+		r.over = true
+		return nil
+	}
+	if end != 0 && scan.At >= end {
+		return nil
+	}
+	return err
 }
 
 // liveFrom remembers where streams of a chain live from.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/coldload"
 	"github.com/strandline/strandline/localtier"
 	"github.com/strandline/strandline/segment"
 )
@@ -60,6 +61,37 @@ func TestShardRows(t *testing.T) {
 			}
 			if !slices.Equal(got, c.want) || code != c.code {
 				t.Fatalf("%v, %q; want %v, %q", got, code, c.want, c.code)
+			}
+		})
+	}
+}
+
+// TestShardRowsBeforeALoss: rows that were accepted as lost end a read that comes to them, and no
+// read that ends before them, or whose rows from there on are local.
+func TestShardRowsBeforeALoss(t *testing.T) {
+	for name, c := range map[string]struct {
+		query string
+		local []step
+		want  []segment.Seq
+		code  string
+	}{
+		"up to it":         {query: "?to=3", local: []step{notLocal(9)}, want: []segment.Seq{1, 2, 3}},
+		"into it":          {query: "?to=4", local: []step{notLocal(9)}, want: []segment.Seq{1, 2, 3}, code: "lost"},
+		"past it":          {local: []step{notLocal(9)}, want: []segment.Seq{1, 2, 3}, code: "lost"},
+		"it is local":      {local: []step{notLocal(4), local(nil, 4, 5)}, want: []segment.Seq{1, 2, 3, 4, 5}},
+		"a part is local":  {local: []step{notLocal(5), local(nil, 5)}, want: []segment.Seq{1, 2, 3}, code: "lost"},
+		"local, and bound": {query: "?to=3", local: []step{notLocal(4), local(nil, 4, 5)}, want: []segment.Seq{1, 2, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &bucket{looks: [][]segment.Seq{{1, 2, 3}}, err: &coldload.ScanError{Chain: segment.Chain{Epoch: 1}, At: 4, First: 6, Kind: coldload.ErrLost}}
+			w, _ := do(t, handler(&writer{reads: c.local}, b), "GET", "/v1/shards/0/rows"+c.query, "", nil)
+			got, end := seqs(t, w.Body)
+			code := ""
+			if end != nil {
+				code = end.Code
+			}
+			if !slices.Equal(got, c.want) || code != c.code || end != nil && end.From != "1.6" {
+				t.Fatalf("%v, %+v; want %v, %q", got, end, c.want, c.code)
 			}
 		})
 	}
