@@ -30,6 +30,9 @@ var (
 	ErrInvalid = errors.New("catalog: invalid request")
 	// ErrReadOnly: a mutation on a catalog opened for reading.
 	ErrReadOnly = errors.New("catalog: opened read-only")
+	// ErrNewer: a newer build changed the schema since this process opened the catalog. It is
+	// ErrUnavailable, too: whoever waits for a catalog that is away waits for this one as well.
+	ErrNewer = errors.New("catalog: the schema is newer than this build")
 	// ErrNoSpace: the disk under the database is full; nothing happened.
 	ErrNoSpace = errors.New("catalog: no space left")
 )
@@ -38,13 +41,20 @@ var (
 func KindOf(err error) error {
 	for _, k := range []error{
 		ErrFenced, ErrVoid, ErrConflict, ErrNotFound, ErrBeyondTip,
-		ErrUnavailable, ErrAmbiguous, ErrCorrupt, ErrInvalid, ErrReadOnly, ErrNoSpace,
+		ErrNewer, ErrUnavailable, ErrAmbiguous, ErrCorrupt, ErrInvalid, ErrReadOnly, ErrNoSpace,
 	} {
 		if errors.Is(err, k) {
 			return k
 		}
 	}
 	return nil
+}
+
+// NewerSchema is what an implementation answers once a newer build has changed the schema
+// under it. what names the catalog.
+func NewerSchema(what string, have, known int64) error {
+	return fmt.Errorf("%w: %w: %s has version %d since a newer strandline migrated it, this build knows %d: it reads and changes nothing any more; end this process and start the newer version",
+		ErrUnavailable, ErrNewer, what, have, known)
 }
 
 // NoTopology is what an implementation answers where an epoch has chains and no row of its

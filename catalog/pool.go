@@ -15,3 +15,10 @@ type Pool struct {
 type Pooled interface {
 	Pool() Pool
 }
+
+// Versioned is a catalog that holds its schema against this build's in each transaction.
+type Versioned interface {
+	// Newer is ErrNewer if the latest transaction found a schema that this build does not know.
+	// The question costs nothing.
+	Newer() error
+}

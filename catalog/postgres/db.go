@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -67,7 +68,8 @@ type DB struct {
 	goneFor     time.Duration
 	hook        *hook // nil, but in tests
 	readOnly    bool
-	serves      bool // Open is done
+	serves      bool                  // Open is done
+	newer       atomic.Pointer[error] // what moment found
 
 	closing sync.RWMutex // held for reading by every verb
 	closed  bool

@@ -41,7 +41,9 @@
 // therefore that of synchronous_commit = on, which every new connection is asked for, and
 // keeps for itself, whatever the server's configuration says later.
 //
-// Times are the database's clock, read once a transaction behind its first locks.
+// Times are the database's clock, read once a transaction behind its first locks. With it
+// goes a look at the schema's version: under one that a newer build brought up while this
+// process runs, the server ends the transaction, and the verb is catalog.ErrNewer.
 //
 // # What this package does not do
 //
@@ -55,6 +57,7 @@
 //	pool.go       how many connections there are, for those who watch
 //	schema.go     migrations, forward only; migrations/*.sql
 //	standing.go   a schema that has to be there already
+//	newer.go      a schema that a newer build brought up while this one runs
 //	tx.go         the queue of statements, and the transaction around it
 //	retry.go      run again, commit, give up; errors.go: kinds; notices.go: warnings
 //	rows.go refs.go   rows to values and back (with catalog/internal/column), locks; insert.go refs by COPY

@@ -19,6 +19,7 @@ var errMoved = errors.New("a row moved while the verb ran")
 
 // SQLSTATE codes that decide something.
 const (
+	codeByZero       = "22012" // moment refuses
 	codeUnique       = "23505"
 	codeReadOnly     = "25006" // a standby, or a primary that was demoted
 	codeSerialize    = "40001"

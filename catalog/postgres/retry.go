@@ -56,7 +56,12 @@ func (d *DB) run(ctx context.Context, verb, begin string, fn func(*tx) error) er
 		var wait time.Duration
 		again := false
 		switch {
-		case err == nil || catalog.KindOf(err) != nil:
+		case err == nil:
+			if d.newer.Load() != nil { // an older copy was put back
+				d.newer.Store(nil)
+			}
+			return nil
+		case catalog.KindOf(err) != nil:
 			return err
 		case conflicted(err):
 			wait, again = lost.next(conflictFirst, conflictWait), lost.tries <= conflictTries
@@ -65,7 +70,7 @@ func (d *DB) run(ctx context.Context, verb, begin string, fn func(*tx) error) er
 			wait, again = away.next(goneFirst, goneWait), away.spent <= d.goneFor
 		}
 		if !again || !sleep(ctx, wait) {
-			return mapError(verb, err)
+			return mapError(verb, d.refused(ctx, err))
 		}
 	}
 }

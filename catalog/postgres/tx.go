@@ -168,9 +168,10 @@ func (t *tx) readClock(b *pgx.Batch) {
 	t.timed = true
 	if t.clock != nil {
 		t.now = t.clock()
+		b.Queue(moment, schemaVersion)
 		return
 	}
-	b.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&t.now) })
+	b.Queue(moment, schemaVersion).QueryRow(func(row pgx.Row) error { return row.Scan(&t.now) })
 }
 
 // end sends the rest of the queue with the commit behind it. A crash of the server before

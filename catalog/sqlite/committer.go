@@ -36,12 +36,13 @@ type committer struct {
 	clock func() time.Time
 	queue chan *request
 	ended chan struct{}
+	newer *newer
 	// sick: a commit failed in a way that leaves the log's pages in doubt.
 	sick bool
 }
 
-func newCommitter(c *conn, lock *turnstile, clock func() time.Time) *committer {
-	return &committer{c: c, lock: lock, clock: clock, queue: make(chan *request, groupMax), ended: make(chan struct{})}
+func newCommitter(c *conn, lock *turnstile, clock func() time.Time, n *newer) *committer {
+	return &committer{c: c, lock: lock, clock: clock, newer: n, queue: make(chan *request, groupMax), ended: make(chan struct{})}
 }
 
 // do queues fn and waits. A context that ends before fn began withdraws it; after
@@ -142,6 +143,9 @@ func (w *committer) attempt(t *tx, group []*request, each func(*tx, func(*tx) er
 	errs = make([]error, len(group))
 	if err := t.control("BEGIN IMMEDIATE"); err != nil {
 		return errs, false, mapError("begin", err)
+	}
+	if err := w.newer.check(t); err != nil {
+		return errs, false, errors.Join(err, w.rollback(t))
 	}
 	t.now = w.clock()
 	for i, r := range group {

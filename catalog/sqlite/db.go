@@ -57,6 +57,7 @@ type DB struct {
 	pool    *sql.DB
 	readers chan *conn
 	writer  *committer // nil if read-only
+	newer   newer
 
 	closing sync.RWMutex // held for reading by every verb
 	closed  bool
@@ -100,7 +101,7 @@ func (d *DB) checkPath() error {
 	if err != nil {
 		return catalog.Invalid("Open", "path %q: %v", d.opt.Path, err)
 	}
-	d.opt.Path = abs
+	d.opt.Path, d.newer.path = abs, abs
 	if _, err := os.Stat(abs); errors.Is(err, os.ErrNotExist) && !d.opt.Create {
 		return fmt.Errorf("%w: catalog %s; check the path, or start a writer or `strandline up`, which makes it", catalog.ErrNotFound, abs)
 	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -147,7 +148,7 @@ func (d *DB) openWriter(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, lock.close())
 	}
-	w := newCommitter(c, lock, d.clock)
+	w := newCommitter(c, lock, d.clock, &d.newer)
 	if err := w.prepare(ctx); err != nil {
 		return errors.Join(err, c.close(), lock.close())
 	}
@@ -261,7 +262,12 @@ func (d *DB) read(ctx context.Context, verb string, fn func(*tx) error) error {
 		return mapError(verb, ctx.Err())
 	}
 	defer func() { d.readers <- c }()
-	return mapError(verb, c.snapshot(ctx, d.clock(), fn))
+	return mapError(verb, c.snapshot(ctx, d.clock(), func(t *tx) error {
+		if err := d.newer.check(t); err != nil {
+			return err
+		}
+		return fn(t)
+	}))
 }
 
 // write runs fn as one transaction, or as part of one with its own savepoint.

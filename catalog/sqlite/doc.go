@@ -21,6 +21,10 @@
 // and refs name it by number: so the rows of a slot enter both secondary indexes
 // side by side, at their ends, however many streams it feeds.
 //
+// Each transaction begins with a look at the schema's version (newer.go): a newer build may
+// bring it up while this one runs, and then nothing is read or changed here any more
+// (catalog.ErrNewer).
+//
 // What this package does not do: network file systems (refused: their locks and
 // shared memory lie), retries, decisions; the guards stand in package catalog.
 package sqlite

@@ -58,6 +58,7 @@ type tier struct {
 
 	watch *telemetry.Provider // nil: a command that serves nothing
 	pool  func() catalog.Pool // of the catalog's connections; nil: it has none
+	newer func() error        // the catalog's schema is none of this build's any more; nil: nobody looks
 }
 
 func (t *tier) Close() error {

@@ -90,7 +90,7 @@ func (l *logs) ready() error {
 		return localtier.ErrClosed
 	default:
 	}
-	return roomyWriter{l.service.now.Load().writer, l.service.tier.dir, l.service.flags.writer.MinFreeDisk}.Ready()
+	return l.service.serving(l.service.now.Load().writer).Ready()
 }
 
 // append is one batch, here or at its shard's owner. Its identity is a producer of its own

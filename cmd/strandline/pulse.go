@@ -68,10 +68,14 @@ func (p *pulse) once(ctx context.Context) {
 	}
 }
 
-// ready is nil while the last good look is recent. A look that hangs counts as none.
+// ready is nil while the last good look is recent. A look that hangs counts as none; one that
+// met a schema which this build does not know is no matter of time.
 func (p *pulse) ready() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if errors.Is(p.err, catalog.ErrNewer) {
+		return p.err // nothing that patience mends
+	}
 	age := p.clock().Sub(p.last)
 	if age <= p.patience() {
 		return nil

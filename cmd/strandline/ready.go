@@ -9,21 +9,34 @@ import (
 	"github.com/strandline/strandline/localtier"
 )
 
-// roomyWriter is a writer that is not ready while its disk is too full for appends,
-// which are refused then: a probe should send them elsewhere.
-type roomyWriter struct {
+// servingWriter is a writer that is not ready while its disk is too full for appends,
+// which are refused then: a probe should send them elsewhere. Nor is it one whose catalog a
+// newer build has migrated: it acknowledges what still comes as while the catalog is away,
+// until its lease is over (03 §1), and can publish none of it.
+type servingWriter struct {
 	*localtier.Writer
 	dir   string
-	least int64 // negative: not checked
+	least int64        // negative: not checked
+	newer func() error // nil: nobody looks
+}
+
+func (s *service) serving(w *localtier.Writer) servingWriter {
+	return servingWriter{Writer: w, dir: s.tier.dir, least: s.flags.writer.MinFreeDisk, newer: s.tier.newer}
 }
 
 // errFullDisk is why a writer is not ready.
 var errFullDisk = errors.New("the disk is full")
 
 // Ready is nil while every shard takes rows.
-func (w roomyWriter) Ready() error { return errors.Join(w.Writer.Ready(), w.room()) }
+func (w servingWriter) Ready() error {
+	err := errors.Join(w.Writer.Ready(), w.room())
+	if w.newer != nil {
+		err = errors.Join(err, w.newer())
+	}
+	return err
+}
 
-func (w roomyWriter) room() error {
+func (w servingWriter) room() error {
 	if w.least < 0 {
 		return nil
 	}

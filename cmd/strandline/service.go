@@ -146,7 +146,7 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 		return err
 	}
 	deps := httpapi.Deps{
-		Writer: roomyWriter{w, s.tier.dir, s.flags.writer.MinFreeDisk}, Reader: s.reader, Catalog: s.tier.catalog, Trimmer: s.tier.catalog,
+		Writer: s.serving(w), Reader: s.reader, Catalog: s.tier.catalog, Trimmer: s.tier.catalog,
 		Epoch: top.Epoch, Shards: top.Shards, Logger: s.log, Tail: &s.tail, Bodies: s.bodies,
 		Status: func(ctx context.Context) (any, error) {
 			st, err := statusOf(ctx, s.tier)

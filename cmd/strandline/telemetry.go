@@ -51,6 +51,9 @@ func (f *telemetryFlags) start(ctx context.Context, command string, t *tier, log
 	if pooled, ok := t.catalog.(catalog.Pooled); ok {
 		t.pool = pooled.Pool
 	}
+	if versioned, ok := t.catalog.(catalog.Versioned); ok {
+		t.newer = versioned.Newer
+	}
 	t.catalog = p.Catalog(t.catalog)
 	return nil
 }
@@ -99,5 +102,5 @@ func (s *service) ready() error {
 	if now == nil {
 		return errRecovering
 	}
-	return roomyWriter{now.writer, s.tier.dir, s.flags.writer.MinFreeDisk}.Ready()
+	return s.serving(now.writer).Ready()
 }

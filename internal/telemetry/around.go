@@ -38,6 +38,7 @@ var kinds = []struct {
 	{catalog.ErrNotFound, "not-found"},
 	{catalog.ErrConflict, "conflict"},
 	{catalog.ErrAmbiguous, "ambiguous"},
+	{catalog.ErrNewer, "newer"},
 	{catalog.ErrUnavailable, "unavailable"},
 	{catalog.ErrInvalid, "invalid"},
 	{catalog.ErrReadOnly, "read-only"},

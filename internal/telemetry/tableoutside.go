@@ -5,7 +5,7 @@ func outsideTable() []Group {
 	return []Group{
 		{Title: "Stores", From: []string{Up, Writer, Auditor, Reader, Cache}, Metrics: storeTable()},
 		{Title: "The catalog", From: []string{Up, Writer, Auditor, Reader}, Metrics: []Metric{
-			{Name: "strandline_catalog_verb_seconds", Kind: Histogram, Unit: Seconds, Labels: []string{"verb", "outcome"}, Help: "Verbs by name and by the kind of their error (ok if there was none).", made: recorded},
+			{Name: "strandline_catalog_verb_seconds", Kind: Histogram, Unit: Seconds, Labels: []string{"verb", "outcome"}, Help: "Verbs by name and by the kind of their error (ok if there was none; newer: of a schema that this build does not know).", made: recorded},
 			{Name: "strandline_catalog_connections", Kind: Gauge, Unit: None, Labels: []string{"state"}, Help: "Connections: open, in-use, max."},
 			{Name: "strandline_catalog_connection_waits_total", Kind: Counter, Unit: None, Help: "Verbs that found no free connection (PostgreSQL)."},
 			{Name: "strandline_catalog_connection_wait_seconds_total", Kind: Counter, Unit: Seconds, Help: "How long they waited."},

@@ -67,6 +67,10 @@ var stories = map[string]story{
 		[]string{`strandline_catalog_verb_seconds_count{instance="w",verb="Chain",outcome="unavailable"} 0+2` + constant, `strandline_catalog_verb_seconds_count{instance="w",verb="Chain",outcome="ok"} 40` + constant},
 		[]string{`strandline_catalog_verb_seconds_count{instance="w",verb="Chain",outcome="unavailable"} 0+2` + constant, `strandline_catalog_verb_seconds_count{instance="w",verb="Plan",outcome="ok"} 0+1` + constant},
 	},
+	"StrandlineCatalogNewer": {
+		[]string{`strandline_catalog_verb_seconds_count{instance="w",verb="Chain",outcome="newer"} 0+2` + constant},
+		[]string{`strandline_catalog_verb_seconds_count{instance="w",verb="Chain",outcome="newer"} 7` + constant, `strandline_catalog_verb_seconds_count{instance="w",verb="Chain",outcome="unavailable"} 0+1` + constant},
+	},
 	"StrandlineCatalogSlow": {slow("strandline_catalog_verb_seconds_bucket", `instance="w",verb="Plan",outcome="ok"`, "2.5", "5"), slow("strandline_catalog_verb_seconds_bucket", `instance="w",verb="Plan",outcome="ok"`, "0.001", "0.005")},
 	"StrandlineStoreAway": {
 		[]string{`strandline_store_requests_total{instance="w",store="s",op="put",outcome="unavailable"} 0+2` + constant, `strandline_store_requests_total{instance="w",store="other",op="put",outcome="ok"} 0+1` + constant},
