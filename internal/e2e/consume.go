@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/client"
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -32,7 +33,7 @@ const (
 func (c *consumer) consume(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if n, err := c.round(ctx); err != nil || n == 0 {
-			pause(ctx, 100*time.Millisecond)
+			child.Pause(ctx, 100*time.Millisecond)
 		}
 	}
 	return nil

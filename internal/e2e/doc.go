@@ -11,7 +11,7 @@
 // auditor is killed; the bucket is cut off, first silent, then refusing; the catalog is.
 //
 //	gate.go      the TCP proxy that is silent or refuses
-//	process.go   one child process: start, signal, end, log
+//	process.go   programs as child processes (package child)
 //	site.go      servers, proxies, the built command
 //	fleet.go     writers, auditors, readers and their flags
 //	payload.go   rows that prove themselves

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/client"
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -47,7 +48,7 @@ func (r *run) faults(ctx context.Context) error {
 			return fmt.Errorf("after the fault %q: %w", f.what, err)
 		}
 		r.report.note("%-8s all went on within %v; calls that had to wait: %v", f.what, time.Since(over).Round(10*time.Millisecond), r.waits.take())
-		pause(ctx, r.opts.Hold)
+		child.Pause(ctx, r.opts.Hold)
 	}
 	return nil
 }
@@ -96,9 +97,9 @@ func (r *run) cut(ctx context.Context, what string, g *Gate) error {
 	w := window{from: time.Now()}
 	defer func() { w.to = time.Now().Add(goOnWithin / 3); r.windows = append(r.windows, w) }()
 	g.Silence()
-	pause(ctx, cutTime/2)
+	child.Pause(ctx, cutTime/2)
 	g.Refuse()
-	pause(ctx, cutTime/2)
+	child.Pause(ctx, cutTime/2)
 	g.Open()
 	silent, refused := g.Hits()
 	r.report.note("%-8s away for %v: %d sends met silence, %d a reset", what, time.Since(w.from).Round(10*time.Millisecond), silent, refused)
@@ -116,7 +117,7 @@ func (r *run) goesOn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = poll(ctx, goOnWithin, "each shard acknowledges rows", func() (bool, error) {
+	err = child.Poll(ctx, goOnWithin, "each shard acknowledges rows", func() (bool, error) {
 		now := r.ledger.counts()
 		for s := range segment.Shard(shards) {
 			if now[s] <= base[s]+3 {
@@ -133,7 +134,7 @@ func (r *run) goesOn(ctx context.Context) error {
 			return err
 		}
 	}
-	return poll(ctx, goOnWithin, "an auditor settles", func() (bool, error) {
+	return child.Poll(ctx, goOnWithin, "an auditor settles", func() (bool, error) {
 		now, err := r.settled(ctx)
 		return now > done, err
 	})
@@ -158,13 +159,13 @@ func (r *run) settled(ctx context.Context) (n int, err error) {
 // acknowledged.
 func (r *run) served(ctx context.Context, s segment.Shard) error {
 	stream, last := r.ledger.tip(s)
-	err := poll(ctx, goOnWithin, fmt.Sprintf("the consumer of shard %d sees seq %d of %s", s, last, stream), func() (bool, error) {
+	err := child.Poll(ctx, goOnWithin, fmt.Sprintf("the consumer of shard %d sees seq %d of %s", s, last, stream), func() (bool, error) {
 		return r.consumers[s].saw(stream, last), nil
 	})
 	if err != nil {
 		return err
 	}
-	return poll(ctx, goOnWithin, fmt.Sprintf("a reader serves seq %d of %s", last, stream), func() (bool, error) {
+	return child.Poll(ctx, goOnWithin, fmt.Sprintf("a reader serves seq %d of %s", last, stream), func() (bool, error) {
 		for x, err := range r.atReaders.Rows(ctx, stream, client.ReadOptions{From: fmt.Sprint(last), Limit: 1}) {
 			return err == nil && x.Seq == last, err
 		}

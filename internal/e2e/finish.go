@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/strandline/strandline/client"
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -32,7 +33,7 @@ func (r *run) drained(ctx context.Context) error {
 	}
 	for _, f := range r.followers {
 		last := r.lastOf(f.stream)
-		err := poll(ctx, goOnWithin, fmt.Sprintf("%s sees seq %d of %s", f.who, last, f.stream), func() (bool, error) {
+		err := child.Poll(ctx, goOnWithin, fmt.Sprintf("%s sees seq %d of %s", f.who, last, f.stream), func() (bool, error) {
 			return f.last() >= last, fmt.Errorf("it is at seq %d", f.last())
 		})
 		if err != nil {
@@ -79,7 +80,7 @@ func (r *run) finish(ctx context.Context) error {
 // consumeAll has every consumer see the end of its shard.
 func (r *run) consumeAll(ctx context.Context) error {
 	for _, c := range r.consumers {
-		err := poll(ctx, goOnWithin, fmt.Sprintf("the consumer of shard %d reads to the end", c.shard), func() (bool, error) {
+		err := child.Poll(ctx, goOnWithin, fmt.Sprintf("the consumer of shard %d reads to the end", c.shard), func() (bool, error) {
 			n, err := c.round(ctx)
 			return n == 0 && err == nil, err
 		})
@@ -101,7 +102,7 @@ func (r *run) stop(context.Context) error {
 
 // runDry runs the duties until fsck finds that nothing waits any more.
 func (r *run) runDry(ctx context.Context) error {
-	return poll(ctx, dryWithin, "the duties run dry and fsck is clean", func() (bool, error) {
+	return child.Poll(ctx, dryWithin, "the duties run dry and fsck is clean", func() (bool, error) {
 		if _, err := r.site.Run(ctx, append(auditFlags, "--once", "--linger", "8s")...); err != nil {
 			return false, err
 		}

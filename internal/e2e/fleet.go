@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/client"
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -86,10 +87,10 @@ func (f *fleet) startWriter(ctx context.Context, index int) error {
 		"--shared-window", "100ms", "--segment-age", "1s", "--housekeeping", "1s", "--min-free-disk", "1MiB", "--shutdown-timeout", "40s",
 	}
 	f.disks++
-	return poll(ctx, startWithin, name+" starts", func() (bool, error) {
+	return child.Poll(ctx, startWithin, name+" starts", func() (bool, error) {
 		p, err := f.site.Start(ctx, name, args...)
-		var ended *EndedError
-		if errors.As(err, &ended) && ended.Process.Code() == exitHeld {
+		var ended *child.EndedError
+		if errors.As(err, &ended) && ended.Code() == exitHeld {
 			f.held++
 			return false, err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/client"
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -44,7 +45,7 @@ func (p *producer) produce(ctx, last context.Context) error {
 		}
 		p.ledger.ack(p.stream, batch{n: n, rows: len(rows), seq: got.First, term: got.Term, shared: ack == client.AckShared})
 		n += uint64(len(rows))
-		pause(ctx, time.Duration(60+p.rng.IntN(120))*time.Millisecond)
+		child.Pause(ctx, time.Duration(60+p.rng.IntN(120))*time.Millisecond)
 	}
 	return nil
 }

@@ -7,39 +7,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"syscall"
 	"time"
 )
 
-// process is a child and the goroutine that waits for it.
+// process is a child.
 type process struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when the child is gone and reaped
-}
-
-// launch starts a child that does not outlive us. The goroutine keeps its thread for as
-// long as the child runs: on Linux the death signal is sent when the thread that started
-// the child ends, not the process.
-func launch(cmd *exec.Cmd) (*process, error) {
-	p := &process{cmd: cmd, done: make(chan struct{})}
-	cmd.SysProcAttr = dieWithUs()
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		_ = cmd.Wait() // how it ended is no one's question: we end it by signals
-		close(p.done)
-	}()
-	if err := <-started; err != nil {
-		return nil, err
-	}
-	return p, nil
+	gone <-chan struct{} // closed when the child is gone and reaped
 }
 
 // end signals the child by its id and waits until it is gone.
@@ -49,7 +24,7 @@ func (p *process) end(sig syscall.Signal) error {
 			return fmt.Errorf("ending process %d: %w", p.cmd.Process.Pid, err)
 		}
 		select {
-		case <-p.done:
+		case <-p.gone:
 			return nil
 		case <-time.After(stopTimeout):
 			if sig == syscall.SIGKILL {

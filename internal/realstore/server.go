@@ -18,6 +18,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/strandline/strandline/internal/child"
 )
 
 // Kind is a server program.
@@ -118,10 +120,11 @@ func (s *Server) run(ctx context.Context) error {
 	cmd.Env = s.environment()
 	cmd.Dir = s.dir
 	cmd.Stdout, cmd.Stderr = log, log
-	proc, err := launch(cmd)
+	gone, err := child.Start(cmd)
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", s.Kind, err)
 	}
+	proc := &process{cmd, gone}
 	if err := s.awaitReady(ctx, proc); err != nil {
 		return errors.Join(fmt.Errorf("%w\nlog: %s", err, s.Log()), proc.end(syscall.SIGKILL))
 	}
@@ -176,7 +179,7 @@ func (s *Server) awaitReady(ctx context.Context, proc *process) error {
 			return nil
 		}
 		select {
-		case <-proc.done:
+		case <-proc.gone:
 			return fmt.Errorf("%s ended before it served", s.Kind)
 		case <-ctx.Done():
 			return fmt.Errorf("%s does not serve at %s: %w", s.Kind, s.URL, ctx.Err())

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/strandline/strandline/internal/child"
 )
 
 // fault is one thing that is done to the processes.
@@ -35,7 +37,7 @@ func (r *run) chaos(ctx context.Context) error {
 	c := &chaos{run: r, rng: r.rng(1)}
 	ends := time.Now().Add(r.opts.Duration)
 	for time.Now().Before(ends) && ctx.Err() == nil {
-		if !pause(ctx, time.Duration(200+c.rng.IntN(1300))*time.Millisecond) || r.opts.Calm {
+		if !child.Pause(ctx, time.Duration(200+c.rng.IntN(1300))*time.Millisecond) || r.opts.Calm {
 			continue
 		}
 		c.look()
@@ -99,15 +101,15 @@ func (c *chaos) faults() []fault {
 // look finds processes that ended by themselves: no fault of ours lets them.
 func (c *chaos) look() {
 	for _, w := range c.fleet.writers {
-		if p := w.running(); p != nil && p.ended() {
-			c.complain("%v", &endedError{p})
+		if p := w.running(); p != nil && p.Ended() {
+			c.complain("%v", &child.EndedError{Process: p})
 		}
 	}
 	for _, a := range c.fleet.auditors {
 		if !a.busy.TryLock() {
 			continue // stopped: it cannot have ended
 		}
-		if a.proc != nil && a.proc.ended() {
+		if a.proc != nil && a.proc.Ended() {
 			c.startAgain(a)
 		}
 		a.busy.Unlock()
@@ -122,8 +124,8 @@ func (c *chaos) between(low, high time.Duration) time.Duration {
 // startAgain does what whoever supervises an auditor does: one that found the server away when
 // it started has said that trying again may help (exit 5). Any other end is a finding.
 func (c *chaos) startAgain(a *auditor) {
-	if a.proc.code() != exitUnavailable {
-		c.complain("%v", &endedError{a.proc})
+	if a.proc.Code() != exitUnavailable {
+		c.complain("%v", &child.EndedError{Process: a.proc})
 	}
 	c.report.count("auditor starts again")
 	if err := a.start(); err != nil {

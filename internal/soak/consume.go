@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/internal/httpapi"
 	"github.com/strandline/strandline/segment"
 )
@@ -47,7 +48,7 @@ func (r *run) createConsumer(ctx context.Context, s segment.Shard, name string) 
 	who := caller{http: newClient(), shard: s}
 	defer who.http.CloseIdleConnections()
 	var got httpapi.MadeConsumer
-	err := poll(ctx, startTimeout, "create a consumer", func() (bool, error) {
+	err := child.Poll(ctx, startTimeout, "create a consumer", func() (bool, error) {
 		err := r.fleet.ask(ctx, who, http.MethodPut, consumerPath(s, name), "", &got)
 		return err == nil, err
 	})
@@ -77,7 +78,7 @@ func (c *consumer) consume(ctx context.Context) error {
 	if strings.HasPrefix(c.name, "slow") {
 		longest = 3 * time.Second
 	}
-	for pause(ctx, time.Duration(c.rng.Int64N(int64(longest)))) {
+	for child.Pause(ctx, time.Duration(c.rng.Int64N(int64(longest)))) {
 		if _, err := c.round(ctx, c.rng.IntN(6) == 0); err != nil && ctx.Err() == nil {
 			var p *problem
 			if errors.As(err, &p) && !p.passing() {

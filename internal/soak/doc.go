@@ -4,7 +4,7 @@
 //
 //	soak.go      Options, Run: the phases in order
 //	site.go      directory, server, bucket, catalog and the built command
-//	process.go   one child process: start, signal, end, log
+//	process.go   the command as a child process (package child)
 //	fleet.go     two writers, two auditors, and who serves which shard
 //	writer.go    a writer's disk, shards and restarts
 //	chaos.go     which fault comes next, drawn from the seed

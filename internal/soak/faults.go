@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -49,13 +50,13 @@ func (c *chaos) stallWriter(ctx context.Context, w *writer) error {
 	return c.stall(ctx, w.running(), c.between(leaseTime, 2*leaseTime))
 }
 
-func (c *chaos) stall(ctx context.Context, p *process, d time.Duration) error {
-	if err := p.signal(syscall.SIGSTOP); err != nil {
+func (c *chaos) stall(ctx context.Context, p *child.Process, d time.Duration) error {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	pause(ctx, d)
+	child.Pause(ctx, d)
 	c.report.stalled(d)
-	return p.signal(syscall.SIGCONT)
+	return p.Signal(syscall.SIGCONT)
 }
 
 // loseDisk kills a writer and deletes its disk. Its shards begin again on an empty one, with all
@@ -96,7 +97,7 @@ func (c *chaos) losing(ctx context.Context, s segment.Shard, disk string) error 
 
 // chain reads a chain's row; processes of ours that hold the catalog are waited for.
 func (r *run) chain(ctx context.Context, s segment.Shard) (row catalog.ChainRow, err error) {
-	err = poll(ctx, startTimeout, "read a chain's row", func() (bool, error) {
+	err = child.Poll(ctx, startTimeout, "read a chain's row", func() (bool, error) {
 		row, err = r.site.catalog.Chain(ctx, segment.Chain{Epoch: 1, Shard: s})
 		return err == nil, err
 	})
@@ -125,18 +126,18 @@ func (c *chaos) takeShard(ctx context.Context, w, v *writer, stopped bool) error
 	w.take(s)
 	v.give(s)
 	if err := v.start(ctx, true); err != nil {
-		return errors.Join(err, p.signal(syscall.SIGCONT))
+		return errors.Join(err, p.Signal(syscall.SIGCONT))
 	}
 	c.event("  shard %d: writer %s took it from %s", s, v.name, w.name)
 	if stopped {
 		d := c.between(leaseTime, 2*leaseTime)
-		pause(ctx, d-time.Since(begun))
+		child.Pause(ctx, d-time.Since(begun))
 		c.report.stalled(time.Since(begun))
-		if err := p.signal(syscall.SIGCONT); err != nil {
+		if err := p.Signal(syscall.SIGCONT); err != nil {
 			return err
 		}
 	}
-	pause(ctx, c.between(0, 2*time.Second))
+	child.Pause(ctx, c.between(0, 2*time.Second))
 	if err := c.anyEnd(w); err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func (c *chaos) killServer(ctx context.Context) error {
 	d := c.between(200*time.Millisecond, 4*time.Second)
 	c.side.Go(func() {
 		defer c.away.Store(false)
-		pause(ctx, d)
+		child.Pause(ctx, d)
 		if err := c.site.server.Restart(context.WithoutCancel(ctx)); err != nil {
 			c.failed(err)
 		}

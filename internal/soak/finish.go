@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/internal/httpapi"
 	"github.com/strandline/strandline/segment"
 )
@@ -52,7 +53,7 @@ func (r *run) serveAgain(ctx context.Context) error {
 	defer client.CloseIdleConnections()
 	for _, url := range r.fleet.urls() {
 		for _, act := range []struct{ method, path string }{{http.MethodGet, "/readyz"}, {http.MethodPost, "/v1/flush"}} {
-			err := poll(ctx, startTimeout, url+act.path, func() (bool, error) {
+			err := child.Poll(ctx, startTimeout, url+act.path, func() (bool, error) {
 				err := call(ctx, client, act.method, url+act.path, "", nil)
 				return err == nil, err
 			})
@@ -80,7 +81,7 @@ func (r *run) consumeAll(ctx context.Context) error {
 func (r *run) consumeShard(ctx context.Context, who caller) error {
 	var list []httpapi.ConsumerOut
 	base := r.fleet.owner(who.shard)
-	err := poll(ctx, startTimeout, "list consumers", func() (bool, error) {
+	err := child.Poll(ctx, startTimeout, "list consumers", func() (bool, error) {
 		err := call(ctx, who.http, http.MethodGet, fmt.Sprintf("%s/v1/shards/%d/consumers", base, who.shard), "", &list)
 		return err == nil, err
 	})
@@ -92,7 +93,7 @@ func (r *run) consumeShard(ctx context.Context, who caller) error {
 			return err
 		}
 		r.ledger.leaving(fmt.Sprintf("%d/%s", who.shard, k.Name))
-		err := poll(ctx, startTimeout, "remove a consumer", func() (bool, error) {
+		err := child.Poll(ctx, startTimeout, "remove a consumer", func() (bool, error) {
 			var p *problem
 			err := call(ctx, who.http, http.MethodDelete, base+consumerPath(who.shard, k.Name), "", nil)
 			return err == nil || errors.As(err, &p) && p.Code == "no-such-consumer", err
@@ -121,7 +122,7 @@ func (r *run) consumeOne(ctx context.Context, s segment.Shard, name string) erro
 	c := r.newConsumer(uint64(800+s), s, name)
 	defer c.who.http.CloseIdleConnections()
 	r.fleet.serves(r.fleet.owner(s), r.fleet.diskOf(r.fleet.owner(s)), []segment.Shard{s})
-	return poll(ctx, startTimeout, "consumer "+key+" reads to the end", func() (bool, error) {
+	return child.Poll(ctx, startTimeout, "consumer "+key+" reads to the end", func() (bool, error) {
 		n, err := c.round(ctx, false)
 		return n == 0 && err == nil, err
 	})
@@ -141,8 +142,8 @@ func (r *run) stopWriters(context.Context) error {
 	for _, a := range r.fleet.auditors {
 		p := a.proc
 		a.proc = nil
-		if code, err := p.stop(); err != nil || code != exitOK {
-			errs = append(errs, err, &endedError{p})
+		if code, err := p.Stop(); err != nil || code != exitOK {
+			errs = append(errs, err, &child.EndedError{Process: p})
 		}
 	}
 	return errors.Join(errs...)
@@ -171,8 +172,8 @@ func (r *run) salvage(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if p.code() != exitOK {
-			r.complain("salvage of writer %s: %v", w.name, &endedError{p})
+		if p.Code() != exitOK {
+			r.complain("salvage of writer %s: %v", w.name, &child.EndedError{Process: p})
 		}
 		if code, err := w.stop(); code != exitOK {
 			r.complain("writer %s after salvage: %v", w.name, err)
@@ -191,12 +192,12 @@ func (r *run) runDry(ctx context.Context) error {
 		if err != nil {
 			return false, err
 		}
-		if p.code() != exitOK {
-			return false, &endedError{p}
+		if p.Code() != exitOK {
+			return false, &child.EndedError{Process: p}
 		}
 		return r.quiet(ctx)
 	}
-	return poll(ctx, 3*startTimeout, "duties run dry", dry)
+	return child.Poll(ctx, 3*startTimeout, "duties run dry", dry)
 }
 
 // quiet says whether no marker waits on anything but what takes a day by design (burn, sweep).
@@ -228,10 +229,10 @@ func (r *run) judgeLeft(ctx context.Context) error {
 	}
 	var verdict struct{ Verdict string }
 	if err := json.Unmarshal(out, &verdict); err != nil {
-		return fmt.Errorf("fsck printed %.300q: %w", out, &endedError{p})
+		return fmt.Errorf("fsck printed %.300q: %w", out, &child.EndedError{Process: p})
 	}
-	if p.code() != exitOK || verdict.Verdict != "clean" {
-		r.complain("leak or damage: fsck ended with %d: %.3000s", p.code(), out)
+	if p.Code() != exitOK || verdict.Verdict != "clean" {
+		r.complain("leak or damage: fsck ended with %d: %.3000s", p.Code(), out)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -115,7 +116,7 @@ func (f *fleet) endAll() error {
 type auditor struct {
 	fleet *fleet
 	name  string
-	proc  *process
+	proc  *child.Process
 	busy  sync.Mutex // held while it is stopped
 }
 
@@ -137,34 +138,27 @@ func (a *auditor) kill() error {
 	}
 	p := a.proc
 	a.proc = nil
-	return p.kill()
+	return p.Kill()
 }
 
 // waitListening waits for the line that says where a process serves.
-func waitListening(ctx context.Context, p *process, out *lines) (string, error) {
-	err := poll(ctx, startTimeout, p.name+" serves", func() (bool, error) {
-		if p.ended() {
+func waitListening(ctx context.Context, p *child.Process, out *lines) (string, error) {
+	err := child.Poll(ctx, startTimeout, p.Name+" serves", func() (bool, error) {
+		if p.Ended() {
 			return true, nil
 		}
 		return out.first() != "", nil
 	})
 	url := strings.TrimPrefix(out.first(), "listening on ")
 	if url == "" && err == nil {
-		<-p.done
-		err = &endedError{p}
+		<-p.Gone
+		err = &child.EndedError{Process: p}
 	}
 	return url, err
 }
 
 // startTimeout holds a recovery while everything else runs on the same two cores.
 const startTimeout = 60 * time.Second
-
-// endedError: a process ended by itself.
-type endedError struct{ p *process }
-
-func (e *endedError) Error() string {
-	return e.p.name + " ended by itself: " + e.p.cmd.ProcessState.String() + "; log " + e.p.log + ": " + e.p.said()
-}
 
 // lines keeps the first line that is written to it.
 type lines struct {

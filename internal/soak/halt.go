@@ -13,31 +13,33 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/strandline/strandline/internal/child"
 )
 
 // halt stops a process that others must be able to do without. One that is stopped in the
 // middle of a transaction holds SQLite's lock, and with it everybody on the machine: it is
 // let on and stopped again.
-func (c *chaos) halt(ctx context.Context, p *process) error {
-	return poll(ctx, startTimeout, "stop "+p.name+" outside a transaction", func() (bool, error) {
-		if err := p.signal(syscall.SIGSTOP); err != nil {
+func (c *chaos) halt(ctx context.Context, p *child.Process) error {
+	return child.Poll(ctx, startTimeout, "stop "+p.Name+" outside a transaction", func() (bool, error) {
+		if err := p.Signal(syscall.SIGSTOP); err != nil {
 			return false, err
 		}
 		until := time.Now().Add(500 * time.Millisecond)
 		for time.Now().Before(until) && ctx.Err() == nil {
-			if p.stands() && c.site.catalogFree() {
+			if stands(p) && c.site.catalogFree() {
 				return true, nil
 			}
-			pause(ctx, 5*time.Millisecond)
+			child.Pause(ctx, 5*time.Millisecond)
 		}
-		return false, p.signal(syscall.SIGCONT)
+		return false, p.Signal(syscall.SIGCONT)
 	})
 }
 
 // stands says whether every thread has stopped: one that was just given a lock takes it
 // before it heeds the signal. Where there is no /proc it cannot be seen.
-func (p *process) stands() bool {
-	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+func stands(p *child.Process) bool {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID()))
 	if err != nil {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -58,8 +59,8 @@ func (r *run) judgeStream(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if p.code() != exitOK {
-		r.complain("loss: %s cannot be read: %v", name, &endedError{p})
+	if p.Code() != exitOK {
+		r.complain("loss: %s cannot be read: %v", name, &child.EndedError{Process: p})
 	}
 	lines, err := decodeLines(bytes.NewReader(out))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -25,7 +26,7 @@ type operator struct {
 func (r *run) operate(ctx context.Context) error {
 	o := &operator{run: r, rng: r.rng(2)}
 	names := r.ledger.names()
-	for pause(ctx, time.Duration(500+o.rng.IntN(2500))*time.Millisecond) {
+	for child.Pause(ctx, time.Duration(500+o.rng.IntN(2500))*time.Millisecond) {
 		var err error
 		switch n := o.rng.IntN(10); {
 		case n < 5:
@@ -50,11 +51,11 @@ func (r *run) command(ctx context.Context, args ...string) (code int, err error)
 	if err != nil {
 		return -1, err
 	}
-	switch code = p.code(); code {
+	switch code = p.Code(); code {
 	case exitOK, exitUnavailable:
 	default:
-		if !explained(p.said()) {
-			r.complain("strandline %s: %v", strings.Join(args, " "), &endedError{p})
+		if !explained(p.Said()) {
+			r.complain("strandline %s: %v", strings.Join(args, " "), &child.EndedError{Process: p})
 		}
 	}
 	return code, nil
@@ -111,7 +112,7 @@ func (o *operator) remove(ctx context.Context, stream string) error {
 
 // resolve looks where a stream begins now, whatever became of the command.
 func (o *operator) resolve(ctx context.Context, stream string) (s catalog.Stream, err error) {
-	err = poll(ctx, startTimeout, "read a stream's row", func() (bool, error) {
+	err = child.Poll(ctx, startTimeout, "read a stream's row", func() (bool, error) {
 		s, err = o.site.catalog.Stream(ctx, stream)
 		return err == nil, err
 	})

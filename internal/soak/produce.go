@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/internal/httpapi"
 	"github.com/strandline/strandline/segment"
 )
@@ -44,7 +45,7 @@ func (p *producer) produce(ctx, last context.Context) error {
 		if err := p.send(last, p.make()); err != nil {
 			return fmt.Errorf("the last rows of %s were never answered: %w", p.stream, err)
 		}
-		pause(ctx, time.Duration(p.rng.IntN(400))*time.Millisecond)
+		child.Pause(ctx, time.Duration(p.rng.IntN(400))*time.Millisecond)
 	}
 	return nil
 }
@@ -81,7 +82,7 @@ func (p *producer) send(ctx context.Context, b batch) error {
 		}
 		last = err
 		ambiguous = p.refused(b, base, err) || ambiguous
-		pause(ctx, time.Duration(50+p.rng.IntN(200))*time.Millisecond)
+		child.Pause(ctx, time.Duration(50+p.rng.IntN(200))*time.Millisecond)
 	}
 }
 

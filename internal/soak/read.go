@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -26,7 +27,7 @@ type reader struct {
 func (r *run) read(ctx context.Context) error {
 	rd := &reader{run: r, rng: r.rng(3)}
 	names := r.ledger.names()
-	for pause(ctx, time.Duration(rd.rng.IntN(500))*time.Millisecond) {
+	for child.Pause(ctx, time.Duration(rd.rng.IntN(500))*time.Millisecond) {
 		var err error
 		if rd.rng.IntN(4) == 0 {
 			err = rd.scan(ctx, segment.Shard(rd.rng.IntN(shards)))
@@ -75,10 +76,10 @@ func (rd *reader) one(ctx context.Context, demands map[string]demand, args ...st
 		return err
 	}
 	go func() {
-		<-p.done
+		<-p.Gone
 		_ = pw.Close() // a pipe's Close does not fail
 	}()
-	stop := context.AfterFunc(ctx, func() { _ = p.signal(syscall.SIGKILL) }) // the run is over
+	stop := context.AfterFunc(ctx, func() { _ = p.Signal(syscall.SIGKILL) }) // the run is over
 	defer stop()
 	in := io.Reader(pr)
 	if rd.rng.IntN(6) == 0 {
@@ -86,7 +87,7 @@ func (rd *reader) one(ctx context.Context, demands map[string]demand, args ...st
 	}
 	seen, bad := rd.follow(args[0], in)
 	_, _ = io.Copy(io.Discard, pr) // what follows a line that is none
-	<-p.done
+	<-p.Gone
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -95,14 +96,14 @@ func (rd *reader) one(ctx context.Context, demands map[string]demand, args ...st
 }
 
 // stall stops a read for longer than the read grace.
-func (rd *reader) stall(ctx context.Context, p *process) {
-	if err := p.signal(syscall.SIGSTOP); err != nil {
+func (rd *reader) stall(ctx context.Context, p *child.Process) {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return // it has ended
 	}
 	d := readGrace + time.Duration(rd.rng.Int64N(int64(2*readGrace)))
-	pause(ctx, d)
+	child.Pause(ctx, d)
 	rd.report.stalled(d)
-	_ = p.signal(syscall.SIGCONT) // likewise
+	_ = p.Signal(syscall.SIGCONT) // likewise
 }
 
 // stalling calls stall once, after some bytes.
@@ -144,8 +145,8 @@ func (rd *reader) follow(who string, in io.Reader) (seen map[string][]sighting, 
 }
 
 // verdict: a read is complete or says, by its kind, why not (I7).
-func (rd *reader) verdict(p *process, demands map[string]demand, seen map[string][]sighting, bad error, args []string) {
-	switch code := p.code(); {
+func (rd *reader) verdict(p *child.Process, demands map[string]demand, seen map[string][]sighting, bad error, args []string) {
+	switch code := p.Code(); {
 	case code == exitOK && bad == nil:
 		rd.report.count("read complete")
 		for stream, d := range demands {
@@ -153,10 +154,10 @@ func (rd *reader) verdict(p *process, demands map[string]demand, seen map[string
 		}
 	case code == exitUnavailable:
 		rd.report.count("read unavailable")
-	case code == exitFailed && explained(p.said()):
+	case code == exitFailed && explained(p.Said()):
 		rd.report.count("read refused")
 	default:
-		rd.complain("I7: %s, its output ended with %v: %v", strings.Join(args, " "), bad, &endedError{p})
+		rd.complain("I7: %s, its output ended with %v: %v", strings.Join(args, " "), bad, &child.EndedError{Process: p})
 	}
 }
 
@@ -166,7 +167,7 @@ func (r *run) readOwners(ctx context.Context) error {
 	client := newClient()
 	defer client.CloseIdleConnections()
 	names := r.ledger.names()
-	for pause(ctx, time.Duration(200+rd.rng.IntN(800))*time.Millisecond) {
+	for child.Pause(ctx, time.Duration(200+rd.rng.IntN(800))*time.Millisecond) {
 		stream := names[rd.rng.IntN(len(names))]
 		urls := r.fleet.urls()
 		if len(urls) == 0 {

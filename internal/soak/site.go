@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync/atomic"
-	"time"
 
 	"github.com/strandline/strandline/catalog/sqlite"
 	"github.com/strandline/strandline/internal/realstore"
@@ -115,47 +114,3 @@ func (s *site) close() error {
 	}
 	return errors.Join(errs...)
 }
-
-// poll asks until it is so, at most until the deadline.
-func poll(ctx context.Context, within time.Duration, what string, so func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	var last error
-	for {
-		ok, err := so()
-		var fatal fatalError
-		switch {
-		case errors.As(err, &fatal):
-			return fatal.error
-		case ok:
-			return nil
-		case err != nil:
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: not within %v: %w", what, within, errors.Join(context.Cause(ctx), last))
-		case <-tick.C:
-		}
-	}
-}
-
-// pause lets time pass between acts, so that acts do not follow at once. It is pace and
-// waits for nothing; false: the context ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// fatalError ends polling: it will not pass.
-type fatalError struct{ error }
-
-func (e fatalError) Unwrap() error { return e.error }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -128,8 +129,8 @@ func (r *run) begin(ctx context.Context) error {
 		}
 	}
 	_, p, err := r.site.run(ctx, "topology", r.site.with("topology", "set", "--retention", "interest", "--retain-segment-size", "64KiB", "--min-retained-segments", "1")...)
-	if err == nil && p.code() != exitOK {
-		err = &endedError{p}
+	if err == nil && p.Code() != exitOK {
+		err = &child.EndedError{Process: p}
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -29,7 +30,7 @@ func newWatch(r *run) *watch {
 }
 
 func (w *watch) gaze(ctx context.Context) error {
-	for pause(ctx, watchEvery) {
+	for child.Pause(ctx, watchEvery) {
 		if err := w.look(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, catalog.ErrUnavailable) {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -33,7 +34,7 @@ type writer struct {
 	mu     sync.Mutex
 	disk   int // how many disks it had before this one
 	shards []segment.Shard
-	proc   *process
+	proc   *child.Process
 	at     string // URL
 }
 
@@ -78,7 +79,7 @@ func (w *writer) take(s segment.Shard) {
 }
 
 // running is the process that runs; nil: none.
-func (w *writer) running() *process {
+func (w *writer) running() *child.Process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.proc
@@ -88,11 +89,11 @@ func (w *writer) running() *process {
 // away, a lease that lives) is tried again.
 func (w *writer) start(ctx context.Context, steal bool) error {
 	var last error
-	return poll(ctx, 2*startTimeout, "writer "+w.name+" starts", func() (bool, error) {
+	return child.Poll(ctx, 2*startTimeout, "writer "+w.name+" starts", func() (bool, error) {
 		err := w.startOnce(ctx, steal)
-		var ended *endedError
-		if errors.As(err, &ended) && ended.p.code() != exitFenced && ended.p.code() != exitUnavailable {
-			return false, fatalError{err}
+		var ended *child.EndedError
+		if errors.As(err, &ended) && ended.Code() != exitFenced && ended.Code() != exitUnavailable {
+			return false, child.FatalError{Cause: err}
 		}
 		last = err
 		return err == nil, last
@@ -125,7 +126,7 @@ func (w *writer) startOnce(ctx context.Context, steal bool) error {
 	}
 	url, err := waitListening(ctx, p, out)
 	if err != nil {
-		return errors.Join(err, p.kill())
+		return errors.Join(err, p.Kill())
 	}
 	w.mu.Lock()
 	w.proc, w.at = p, url
@@ -135,7 +136,7 @@ func (w *writer) startOnce(ctx context.Context, steal bool) error {
 }
 
 // gone forgets the process that ran.
-func (w *writer) gone() *process {
+func (w *writer) gone() *child.Process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.proc
@@ -145,7 +146,7 @@ func (w *writer) gone() *process {
 
 func (w *writer) kill() error {
 	if p := w.gone(); p != nil {
-		return p.kill()
+		return p.Kill()
 	}
 	return nil
 }
@@ -156,8 +157,8 @@ func (w *writer) stop() (code int, err error) {
 	if p == nil {
 		return 0, nil
 	}
-	if code, err = p.stop(); err == nil && code != exitOK {
-		err = &endedError{p}
+	if code, err = p.Stop(); err == nil && code != exitOK {
+		err = &child.EndedError{Process: p}
 	}
 	return code, err
 }
