@@ -40,8 +40,12 @@ var (
 	// ErrDamage: rows that must be there are lost or corrupt. Run fsck; where an operator accepted
 	// the loss, Problem.From is where to go on.
 	ErrDamage = errors.New("rows are lost or corrupt")
-	// ErrUnavailable: a fault that may pass: any 503.
+	// ErrUnavailable: a fault that may pass: any 503, 429, and 507, which is a writer without room
+	// on its disk (code disk-full).
 	ErrUnavailable = errors.New("unavailable")
+	// ErrPartial: of an append without key and producer the first Problem.Durable.Rows rows are
+	// durable, and the others were refused for want of room. It is not repeated: append the others.
+	ErrPartial = errors.New("a part of the append was taken")
 )
 
 // What the client finds itself.

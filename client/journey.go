@@ -180,7 +180,11 @@ var wroteNothing = []string{"busy", "backpressure", "disk-full", "epoch-over"}
 var moving = []string{"fenced", "closing", "halted", "poisoned", "lease-lost", "chain-closed"}
 
 // refused: come back later. A server that will take the rows answers, so patience begins anew.
+// What was taken in part is the caller's: all of it again would be there twice.
 func (j *journey) refused(p *Problem) (time.Duration, bool) {
+	if p.Durable != nil {
+		return 0, false
+	}
 	if !j.q.repeat && !slices.Contains(wroteNothing, p.Code) {
 		j.lost = p
 		return 0, false

@@ -210,6 +210,36 @@ func TestOnceAndRefused(t *testing.T) {
 	})
 }
 
+// TestFullDisk: 507 is a fault that may pass, and is waited for. Of an append that was taken in
+// part nothing is sent again: that would be there twice.
+func TestFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &hosts{}
+		c := n.client(t, Config{})
+		full := func(more string) http.HandlerFunc {
+			return func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusInsufficientStorage)
+				_, _ = io.WriteString(w, `{"status":507,"code":"disk-full","title":"disk full"`+more+`}`)
+			}
+		}
+		n.set("a", steps(t, full(""), ok()))
+		if _, err := c.Append(t.Context(), "s", rowsOf("x", "y"), AppendOptions{AtMostOnce: true}); err != nil {
+			t.Error(err)
+		}
+		n.set("a", steps(t, full(`,"durable":{"rows":2,"epoch":1,"first":7,"last":8}`)))
+		_, err := c.Append(t.Context(), "s", rowsOf("x", "y", "z"), AppendOptions{AtMostOnce: true})
+		var p *Problem
+		if !errors.Is(err, ErrPartial) || !errors.As(err, &p) || *p.Durable != (Durable{2, 1, 7, 8}) || errors.Is(err, ErrUnknown) || !errors.Is(err, ErrUnavailable) {
+			t.Errorf("two rows of three are there: %v", err)
+		}
+		p = &Problem{Status: http.StatusInsufficientStorage, Code: "disk-full"}
+		if errors.Is(p, ErrPartial) || !errors.Is(p, ErrUnavailable) {
+			t.Error("a full disk that wrote nothing")
+		}
+	})
+}
+
 // TestMovingOn: a server that lost its shard does not hide the one that has it.
 func TestMovingOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -30,12 +30,22 @@ type Problem struct {
 	Forked *segment.Seq `json:"forked,omitempty"`
 	// Expect is the sequence that the producer has to go on with (ErrSequence).
 	Expect *uint64 `json:"expect,omitempty"`
+	// Durable are the first rows of a refused append, which are there all the same (ErrPartial).
+	Durable *Durable `json:"durable,omitempty"`
 	// RequestID is how the server's log calls the request.
 	RequestID string `json:"request_id,omitempty"`
 	// RetryAfter is when to come back; 0: the server did not say.
 	RetryAfter time.Duration `json:"-"`
 	// Server is the URL that answered so.
 	Server string `json:"-"`
+}
+
+// Durable are the first rows of an append, and where they stand.
+type Durable struct {
+	Rows  int           `json:"rows"`
+	Epoch segment.Epoch `json:"epoch"`
+	First segment.Seq   `json:"first"`
+	Last  segment.Seq   `json:"last"`
 }
 
 func (p *Problem) Error() string {
@@ -57,8 +67,11 @@ func (p *Problem) Error() string {
 
 // Is makes errors.Is(err, ErrTrimmed) and its like true.
 func (p *Problem) Is(kind error) bool {
-	if kind == ErrUnavailable {
-		return p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
+	switch kind {
+	case ErrUnavailable:
+		return p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests || p.Status == http.StatusInsufficientStorage
+	case ErrPartial:
+		return p.Durable != nil
 	}
 	return kinds[p.Code] == kind
 }

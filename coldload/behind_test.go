@@ -303,6 +303,51 @@ func TestScanOverATrimmedLoss(t *testing.T) {
 	sameScan(t, got, chainRows(x, 0, map[string]segment.Seq{"a": 8}))
 }
 
+// TestScanNamesTheFirstLoss: of two lost spans over each other, the one whose first row was
+// trimmed begins behind it.
+func TestScanNamesTheFirstLoss(t *testing.T) {
+	x := tiertest.New(t, nil)
+	x.Slot(tiertest.Write{Stream: "a", Rows: 2, Size: 30}, tiertest.Write{Stream: "d", Rows: 1, Size: 30}, tiertest.Write{Stream: "a", Rows: 2, Size: 30}, tiertest.Write{Stream: "b", Rows: 1, Size: 30})
+	x.Settle(1)
+	x.TrimSlots()
+	loseChunks(t, x, "a")
+	loseChunks(t, x, "d")
+	if _, err := x.Catalog.TrimStream(t.Context(), "a", at(4)); err != nil {
+		t.Fatal(err)
+	}
+	var se *coldload.ScanError
+	if _, err := scanAll(t.Context(), reader(t, x, coldload.Config{}), x, 0, nil); !errors.As(err, &se) || se.At != 3 || se.First != 6 || !strings.Contains(se.Detail, `"d"`) {
+		t.Errorf("d's row at 3 is lost: %v", err)
+	}
+}
+
+// TestScanTurnsToRefsOnAWordOnly: the refs of a slot whose footer is bad would serve it, but it is
+// damage all the same, until an operator gave up rows of it; wherever in it they lie.
+func TestScanTurnsToRefsOnAWordOnly(t *testing.T) {
+	x := tiertest.New(t, nil)
+	var ws []tiertest.Write
+	for i := range 9 {
+		ws = append(ws, tiertest.Write{Stream: fmt.Sprint("s", i), Rows: 2, Size: 30})
+	}
+	key := x.Slot(ws...)
+	if !x.Mem.Tamper(key, func(body []byte) []byte { body[len(body)-40] ^= 0xff; return body }) {
+		t.Fatal("no slot")
+	}
+	r := reader(t, x, coldload.Config{PlanRefs: 2, ScanRefs: 2})
+	if got, err := scanAll(t.Context(), r, x, 0, nil); !errors.Is(err, coldload.ErrCorrupt) || len(got) != 0 {
+		t.Fatalf("%d rows of a slot with a bad footer: %v", len(got), err)
+	}
+	if _, err := x.Catalog.AcceptLoss(t.Context(), key, "s8"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := scanAll(t.Context(), r, x, 0, nil)
+	var se *coldload.ScanError
+	if !errors.As(err, &se) || !se.Accepted() || se.At != 17 || se.First != 19 {
+		t.Errorf("s8's rows, 17 and 18, were given up: %v", err)
+	}
+	sameScan(t, got, chainRows(x, 0, nil)[:16])
+}
+
 // blink keeps a stream's refs from one pass of a scan, as a rewrite between its pages does.
 type blink struct {
 	coldload.Catalog

@@ -22,11 +22,15 @@ func (s *shardLog) append(ctx context.Context, stream string, rows []segment.Row
 	if err != nil {
 		return Result{}, err
 	}
-	first, last, err := s.enqueue(ctx, Producer{}, stream, frames, size)
+	first, queued, err := s.enqueue(ctx, Producer{}, stream, frames, size)
 	if err != nil {
-		return Result{}, err
+		return Result{}, s.partly(ctx, first, frames, queued, err)
 	}
-	return s.answer(ctx, last, ack, first, len(rows))
+	res, err := s.answer(ctx, queued.last, ack, first, len(rows))
+	if err != nil && isDone(queued.last) && queued.last.Err() != nil {
+		err = s.partly(ctx, first, frames, queued, err)
+	}
+	return res, err
 }
 
 // ackMode is what the caller waits for.
@@ -68,45 +72,47 @@ func (r Result) Token(seq segment.Seq) segment.Token {
 }
 
 // enqueue numbers the rows and hands them to the committer, in one place and in one
-// order. It returns the ticket of the last frame: frames become durable in order. An
-// idempotent producer's rows are one frame, and errTaken means that its sequence is
-// not the next one.
-func (s *shardLog) enqueue(ctx context.Context, p Producer, stream string, frames [][]segment.Row, size int64) (first segment.Seq, last wal.Ticket, err error) {
+// order. It returns the tickets also of the frames before one that was refused: frames become
+// durable in order. An idempotent producer's rows are one frame, and errTaken means
+// that its sequence is not the next one.
+func (s *shardLog) enqueue(ctx context.Context, p Producer, stream string, frames [][]segment.Row, size int64) (first segment.Seq, queued tickets, err error) {
 	s.number.Lock()
 	defer s.number.Unlock()
 	if err := ctx.Err(); err != nil {
-		return 0, last, context.Cause(ctx)
+		return 0, queued, context.Cause(ctx)
 	}
 	if err := s.unstall(); err != nil {
-		return 0, last, err
+		return 0, queued, err
 	}
 	if p.ID != "" && !s.nextOf(p) {
-		return 0, last, errTaken
+		return 0, queued, errTaken
 	}
 	// All frames of an append or none: only this lock's holder adds to the queue. Of one
 	// frame the log says so itself.
 	if len(frames) > 1 {
-		if queued := s.wal.Unflushed(); queued+size > 2*s.segmentBytes() && queued > 0 {
-			return 0, last, s.refusedByLog(wal.ErrBackpressure)
+		if waits := s.wal.Unflushed(); waits+size > 2*s.segmentBytes() && waits > 0 {
+			return 0, queued, s.refusedByLog(wal.ErrBackpressure)
 		}
 	}
 	for i, rows := range frames {
 		b := segment.Batch{Stream: stream, Rows: rows, Producer: p.ID, Sequence: p.Sequence}
 		// The end of ctx is not looked at again: between two frames it would be too late.
-		if last, err = s.wal.AppendBatch(context.Background(), &b); err != nil {
-			return 0, last, s.refusedInLine(err)
+		ticket, err := s.wal.AppendBatch(context.Background(), &b)
+		if err != nil {
+			return first, queued, s.refusedInLine(err)
 		}
+		queued.add(ticket)
 		if i == 0 {
 			first = b.First
 		}
-		s.index.queue(pendingFrame{ticket: last, stream: stream, first: b.First, rows: uint32(len(rows)), bytes: int64(segment.BatchBytes(&b))})
+		s.index.queue(pendingFrame{ticket: ticket, stream: stream, first: b.First, rows: uint32(len(rows)), bytes: int64(segment.BatchBytes(&b))})
 		if p.ID != "" {
-			s.carried.queue(carriedChange{ticket: last, kind: segment.KindBatch, producer: segment.Producer{
+			s.carried.queue(carriedChange{ticket: ticket, kind: segment.KindBatch, producer: segment.Producer{
 				ID: p.ID, Sequence: p.Sequence, First: b.First, Last: b.Last(),
 			}})
 		}
 	}
-	return first, last, nil
+	return first, queued, nil
 }
 
 func isDone(t wal.Ticket) bool {

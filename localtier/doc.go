@@ -24,6 +24,7 @@
 //	           directory carried), reconcile.go (set aside), judge.go (what of it the
 //	           chain has)
 //	append     writer.go routes, admit.go refuses, append.go numbers and queues (pending.go),
+//	           partly.go says what of a refused append is durable,
 //	           producers.go answers retries, ack.go answers; seal.go seals early for those
 //	           who wait
 //	publish    publisher.go is the loop; parcel.go the bundle and its create-once PUT

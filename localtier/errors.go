@@ -19,6 +19,9 @@ var (
 	// ErrDiskFull: a BackpressureError for want of disk. Nothing was written; appends go on by
 	// themselves once there is room again.
 	ErrDiskFull = errors.New("disk full")
+	// ErrPartial: a PartialError. The first rows of the append are durable, the rest is refused
+	// with one of the kinds above, which is then true of the rest.
+	ErrPartial = errors.New("a part of the append was taken")
 	// ErrTooLarge: a row that no frame can hold. Nothing was written.
 	ErrTooLarge = errors.New("row too large")
 	// ErrInvalid: a request that cannot be right. Nothing was written.

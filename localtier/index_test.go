@@ -88,7 +88,7 @@ func TestPendingKeepsNothing(t *testing.T) {
 	if q.n == 0 || len(q.ring) <= keptPending {
 		t.Fatalf("%d frames wait in %d places: this is no burst", q.n, len(q.ring))
 	}
-	if _, err := last.Wait(t.Context()); err != nil {
+	if _, err := last.last.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s.index.settle()

@@ -96,11 +96,11 @@ func (s *shardLog) appendNext(ctx context.Context, p Producer, stream string, ro
 		return Result{}, fmt.Errorf("%w: one append of an idempotent producer has to fit a frame of %d bytes: append fewer rows at once",
 			ErrTooLarge, segment.MaxFrameBytes)
 	}
-	first, last, err := s.enqueue(ctx, p, stream, frames, size)
+	first, queued, err := s.enqueue(ctx, p, stream, frames, size)
 	if err != nil {
 		return Result{}, err
 	}
-	return s.answer(ctx, last, ack, first, len(rows))
+	return s.answer(ctx, queued.last, ack, first, len(rows))
 }
 
 // appendAgain answers a sequence that is not the next one, once what the answer rests

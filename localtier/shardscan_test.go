@@ -39,11 +39,11 @@ func TestReadShard(t *testing.T) {
 	w.mustAppend(a, "x", AckLocal, "a", "b")
 	w.mustAppend(a, "y", AckLocal, "c")
 	// A system record, as nothing writes yet.
-	_, ticket, err := s.enqueue(t.Context(), Producer{}, segment.AuditStream(0), [][]segment.Row{{{Payload: []byte("audit")}}}, 100)
+	_, queued, err := s.enqueue(t.Context(), Producer{}, segment.AuditStream(0), [][]segment.Row{{{Payload: []byte("audit")}}}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ticket.Wait(t.Context()); err != nil {
+	if _, err := queued.last.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.mustAppend(a, "x", AckLocal, "d")

@@ -98,7 +98,7 @@ func exitOfClient(err error) (int, bool) {
 		if code, ok := exitOfCode[p.Code]; ok {
 			return code, true
 		}
-		if errors.Is(p, client.ErrUnavailable) || p.Status == http.StatusInsufficientStorage {
+		if errors.Is(p, client.ErrUnavailable) {
 			return exitUnavailable, true
 		}
 		return exitFailed, true

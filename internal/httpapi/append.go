@@ -58,7 +58,8 @@ func appendingOf(r *http.Request) (a appending, err error) {
 }
 
 // append takes one body as one append call: all of its rows get consecutive seqs
-// and are durable when the answer comes, or none is acknowledged.
+// and are durable when the answer comes, or none is acknowledged. Of one that is larger than a
+// frame and refused, the first rows may be durable: the problem says how many.
 func (s *server) append(w http.ResponseWriter, r *http.Request) {
 	if s.Writer == nil {
 		s.fail(w, r, s.taker(r.Context(), r.PathValue("stream")))

@@ -226,6 +226,13 @@ func TestAppendRefusals(t *testing.T) {
 	if w, p := post(&localtier.SequenceError{Producer: "p", Sequence: 9, Expect: 7}); w.Code != 409 || p.Code != "sequence" || p.Expect == nil || *p.Expect != 7 {
 		t.Errorf("a sequence: %+v", p)
 	}
+	part := &localtier.PartialError{Result: localtier.Result{Epoch: 1, First: 7, Last: 9}, Rows: 5, Durable: 3, Err: &localtier.BackpressureError{Full: true}}
+	if w, p := post(part); w.Code != 507 || p.Code != "disk-full" || p.Durable == nil || *p.Durable != (durable{3, 1, 7, 9}) || !strings.Contains(w.Body.String(), `"durable":{"rows":3,"epoch":1,"first":7,"last":9}`) {
+		t.Errorf("half of an append: %s", w.Body)
+	}
+	if w, p := post(&localtier.BackpressureError{Full: true}); p.Durable != nil || strings.Contains(w.Body.String(), "durable") {
+		t.Errorf("nothing of an append: %s", w.Body)
+	}
 	if w, p := post(&localtier.EpochError{Epoch: 1, State: "closing", RetryAfter: 2 * time.Second}); w.Header().Get("Retry-After") != "2" || p.Code != "epoch-over" {
 		t.Errorf("an epoch that is over: %+v, Retry-After %q", p, w.Header().Get("Retry-After"))
 	}

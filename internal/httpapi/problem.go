@@ -34,8 +34,19 @@ type problem struct {
 	Forked *segment.Seq `json:"forked,omitempty"`
 	// Expect is the sequence that the producer has to go on with (code sequence).
 	Expect *uint64 `json:"expect,omitempty"`
+	// Durable are the rows of a refused append that are there all the same (codes disk-full and
+	// backpressure, of an append without a producer and a key).
+	Durable *durable `json:"durable,omitempty"`
 	// RequestID is the answer's X-Request-Id.
 	RequestID string `json:"request_id,omitempty"`
+}
+
+// durable are the first rows of an append, and where they stand.
+type durable struct {
+	Rows  int           `json:"rows"`
+	Epoch segment.Epoch `json:"epoch"`
+	First segment.Seq   `json:"first"`
+	Last  segment.Seq   `json:"last"`
 }
 
 // kinds is the table of errors on the wire: the first that matches counts. Codes are
@@ -142,6 +153,10 @@ func problemOf(err error) problem {
 	var sequence *localtier.SequenceError
 	if errors.As(err, &sequence) {
 		p.Expect = &sequence.Expect
+	}
+	var half *localtier.PartialError
+	if errors.As(err, &half) {
+		p.Durable = &durable{half.Durable, half.Epoch, half.First, half.Last}
 	}
 	if left := firstLeft(err); left != (segment.Pos{}) {
 		p.First, p.From = &left.Seq, left.String()
