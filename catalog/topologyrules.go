@@ -10,6 +10,16 @@ import (
 // MaxShards bounds the chains of an epoch: all their rows are read at once.
 const MaxShards = 65536
 
+// EpochIn is an epoch's row among all of them; nil if it has none.
+func EpochIn(all []Topology, e segment.Epoch) *Topology {
+	for i := range all {
+		if all[i].Epoch == e {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
 // ValidateTopology checks an epoch on its own.
 func ValidateTopology(t *Topology) error {
 	switch {

@@ -53,7 +53,7 @@ func notForgotten(ctx context.Context, cat catalog.Deployment, set objstore.Set,
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(all, func(o catalog.Topology) bool { return o.Epoch == t.Epoch }) {
+	if catalog.EpochIn(all, t.Epoch) != nil {
 		return nil
 	}
 	record := recordOf(t)

@@ -39,10 +39,8 @@ func (x *Explainer) chainFact(ctx context.Context, chain segment.Chain) (*ChainF
 	if err != nil {
 		return nil, err
 	}
-	for i := range tops {
-		if tops[i].Epoch == chain.Epoch {
-			c.Settles = tops[i].Settle
-		}
+	if top := catalog.EpochIn(tops, chain.Epoch); top != nil {
+		c.Settles = top.Settle
 	}
 	// Ids of a chain's settle markers begin with it, and order by position.
 	ms, err := x.Catalog.MarkersOf(ctx, catalog.DutySettle, catalog.ChainID(chain), 1)

@@ -72,10 +72,8 @@ func (sc *scan) class(ctx context.Context) (segment.Class, error) {
 	if err != nil {
 		return "", fmt.Errorf("scan chain %s: %w", sc.chain, err)
 	}
-	for i := range tops {
-		if tops[i].Epoch == sc.chain.Epoch {
-			return tops[i].Class, nil
-		}
+	if top := catalog.EpochIn(tops, sc.chain.Epoch); top != nil {
+		return top.Class, nil
 	}
 	return "", fmt.Errorf("scan chain %s: %w: its epoch", sc.chain, catalog.ErrNotFound)
 }

@@ -60,10 +60,8 @@ func (r *Reader) Check(ctx context.Context, stream string, tok segment.Token) er
 	if err != nil {
 		return fmt.Errorf("look up position %s: %w", tok, err)
 	}
-	for i := range tops {
-		if tops[i].Epoch == tok.Epoch {
-			return r.CheckShard(ctx, segment.ShardOf(stream, tops[i].Shards), tok)
-		}
+	if top := catalog.EpochIn(tops, tok.Epoch); top != nil {
+		return r.CheckShard(ctx, segment.ShardOf(stream, top.Shards), tok)
 	}
 	return &catalog.NoPositionError{Token: tok, Never: fmt.Sprintf("there is no epoch %d, see strandline topology show", tok.Epoch)}
 }

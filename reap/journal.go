@@ -54,18 +54,15 @@ func (w *Walker) journal(ctx context.Context, streams []catalog.Stream) map[int6
 // chainOf is the chain in which a stream's newest rows stand: its records are
 // numbered by that chain's row.
 func chainOf(s catalog.Stream, topologies []catalog.Topology) (segment.Chain, error) {
-	for i := range topologies {
-		if topologies[i].Epoch == s.Last.Epoch {
-			return segment.Chain{Epoch: s.Last.Epoch, Shard: segment.ShardOf(s.Name, topologies[i].Shards)}, nil
-		}
+	if top := catalog.EpochIn(topologies, s.Last.Epoch); top != nil {
+		return segment.Chain{Epoch: top.Epoch, Shard: segment.ShardOf(s.Name, top.Shards)}, nil
 	}
 	return segment.Chain{}, fmt.Errorf("%w: topology of epoch %d, in which stream %q ends", catalog.ErrNotFound, s.Last.Epoch, s.Name)
 }
 
 // journalBatch creates one record under the chain's next free number.
 func (w *Walker) journalBatch(ctx context.Context, chain segment.Chain, topologies []catalog.Topology, streams []catalog.Stream) error {
-	i := slices.IndexFunc(topologies, func(t catalog.Topology) bool { return t.Epoch == chain.Epoch })
-	set, err := w.classes.Set(string(topologies[i].Class))
+	set, err := w.classes.Set(string(catalog.EpochIn(topologies, chain.Epoch).Class))
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package reap
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/objstore"
@@ -29,17 +28,17 @@ func placeOf(ctx context.Context, cat topologies, classes objstore.Classes, chai
 	if err != nil {
 		return place{}, err
 	}
-	i := slices.IndexFunc(all, func(t catalog.Topology) bool { return t.Epoch == chain.Epoch })
-	if i < 0 {
+	top := catalog.EpochIn(all, chain.Epoch)
+	if top == nil {
 		return place{}, fmt.Errorf("%w: topology of epoch %d", catalog.ErrNotFound, chain.Epoch)
 	}
-	set, err := classes.Set(string(all[i].Class))
+	set, err := classes.Set(string(top.Class))
 	if err != nil {
 		return place{}, err
 	}
-	if n := len(all[i].Buckets); n > 0 && n != len(set) {
+	if n := len(top.Buckets); n > 0 && n != len(set) {
 		return place{}, fmt.Errorf("%w: epoch %d was made with %d buckets of class %s, %d are configured: give --store %s all of them",
-			objstore.ErrInvalid, chain.Epoch, n, all[i].Class, len(set), all[i].Class)
+			objstore.ErrInvalid, chain.Epoch, n, top.Class, len(set), top.Class)
 	}
-	return place{chain: chain, class: all[i].Class, set: set}, nil
+	return place{chain: chain, class: top.Class, set: set}, nil
 }

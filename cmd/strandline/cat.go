@@ -171,10 +171,8 @@ func positionIn(tops []catalog.Topology, flag, text string) (place, error) {
 	if err != nil || p.pos == (segment.Pos{}) {
 		return p, err
 	}
-	for i := range tops {
-		if tops[i].Epoch == p.pos.Epoch {
-			return p, nil
-		}
+	if catalog.EpochIn(tops, p.pos.Epoch) != nil {
+		return p, nil
 	}
 	return place{}, usage("%s %s: there is no epoch %d; see strandline topology show", flag, text, p.pos.Epoch)
 }

@@ -104,10 +104,8 @@ func epochOf(tops []catalog.Topology, epoch segment.Epoch) (catalog.Topology, er
 	if epoch == 0 {
 		return newest(tops), nil
 	}
-	for _, t := range tops {
-		if t.Epoch == epoch {
-			return t, nil
-		}
+	if top := catalog.EpochIn(tops, epoch); top != nil {
+		return *top, nil
 	}
 	return catalog.Topology{}, usage("--epoch %d: there is none; see strandline topology show", epoch)
 }
