@@ -25,6 +25,10 @@
 // bring it up while this one runs, and then nothing is read or changed here any more
 // (catalog.ErrNewer).
 //
+// Files: db.go and pool.go (connections), schema.go, fs_*.go (which file systems), committer.go
+// and flock.go (the picture above), tx.go and errors.go, rows.go and refs.go (what there is),
+// next.go (what a commit arms). The other files are a group of verbs each.
+//
 // What this package does not do: network file systems (refused: their locks and
 // shared memory lie), retries, decisions; the guards stand in package catalog.
 package sqlite
