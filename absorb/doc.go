@@ -11,6 +11,7 @@
 //	void.go     Void: a slot that cannot pass the guards moves only absorbed_end
 //	all.go      All: every slot that stands from absorbed_end on
 //	check.go    Checker: the auditor's absorb-check over chains without a living lease
+//	errors.go   what a slot may be that is none, and a guard that failed
 //
 // Anyone may absorb: the owner, a successor, the auditor after the lease's end. The
 // guards of AbsorbSlot make it the same act. Every function may be run again after

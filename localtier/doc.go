@@ -44,7 +44,9 @@
 //	           and the closing of a chain
 //
 // Who waits for whom: an append for the log's committer, and for `shared` for the
-// publisher; the publisher for bucket and catalog. state.go holds what they share.
+// publisher; the publisher for bucket and catalog. state.go holds what they share, api.go,
+// config.go, errors.go and status.go what callers see of it; disk.go is how full the disk is,
+// trace.go who watches.
 //
 // What an acknowledgement means. AckLocal: the row's frame was fsynced on this
 // disk while the lease was good. AckShared: its slot stands in the bucket and was

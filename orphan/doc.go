@@ -19,7 +19,10 @@
 //	delete.go   3  delete
 //	burn.go     4  burn; after BurnDelay the last look, then the row goes
 //
-// Sweep is the net under it: uploads and keys that nothing watches at all.
+// deleter.go is the way itself, judge.go the judge's steps in their order.
+//
+// Sweep (sweep.go, watched.go) is the net under it: uploads and keys that nothing watches
+// at all.
 //
 // What this package does not do: decide that an object is dead (package probe),
 // delete slots (package reap), take or postpone markers (package auditor).

@@ -19,12 +19,20 @@
 //     IsStructural holds. An I/O error passes through unchanged and is never a
 //     verdict about the bytes.
 //
-// Files by subject: frame.go, batch.go, start.go, control.go (what stands in a
-// segment), scan.go, recover.go, headless.go (reading it back), bundle.go and
-// restore.go (a slot is a permutation of its segment), chunk.go, cut.go,
-// footer.go, trailer.go, tail.go, object.go (the container), key.go (names in
-// the bucket), sidecar.go and record.go (small documents), inspect.go (for
-// people). docs/formats.md has the tables of bytes.
+// Files by subject:
+//
+//	ids and names    id.go, token.go, affinity.go (stream -> shard), name.go, key.go and
+//	                 keyparse.go (names in the bucket)
+//	a segment        header.go, frame.go, batch.go, start.go, control.go, producers.go
+//	reading it back  scan.go, recover.go, headless.go
+//	a slot           bundle.go, bundleplan.go, restore.go: a permutation of its segment
+//	the container    object.go, chunk.go, cut.go, ordinals.go, tally.go, footer.go,
+//	                 footercodec.go, trailer.go, tail.go, meta.go
+//	documents        document.go, sidecar.go, record.go: small ones
+//	beneath          codec.go, crc.go, zstd.go, limits.go, errors.go
+//	for people       inspect.go, inspectobject.go
+//
+// docs/formats.md has the tables of bytes.
 //
 // What it does not do: open, sync or name files on disk, talk to a store,
 // decide what is live.

@@ -18,7 +18,7 @@
 // A batch runs under the lease of its chain or marker (lease.go); mover.go runs its jobs
 // side by side, each through the steps above, a step a line; trace.go tells who watches.
 //
-// A job is one output object with its members (streams) and their runs of refs.
+// A job (job.go) is one output object with its members (streams) and their runs of refs.
 // The mover knows nothing of the policy that made it, nor whether its sources are
 // slots or settled objects.
 //
@@ -27,7 +27,7 @@
 // with its reason and a back-off, the others commit. Nothing that a read did not
 // complete is ever committed, and nothing is deleted here.
 //
-// Memory is bounded by Config: FetchBytes of fetched sources and Fetches x 16 MiB on
+// Memory is bounded by Config (config.go): FetchBytes of fetched sources and Fetches x 16 MiB on
 // their way (what is beyond goes to an unlinked temporary file), about 3 x WorkBytes
 // of rows being encoded, and for each of Outputs the store's (Concurrency+1) x
 // PartSize at most.

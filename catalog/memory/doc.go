@@ -21,8 +21,8 @@
 //   - Options.Skip plants faults: a guard named there is not asked (skip.go).
 //
 // Files: index.go the sorted table; tables.go, rows.go what there is; memory.go,
-// snapshot.go, view.go, skip.go the above; the others one group of verbs each, named
-// as in catalog/sqlite.
+// snapshot.go, view.go, skip.go the above; the other files are a group of verbs each,
+// named as in catalog/sqlite.
 //
 // What this package does not do: store, retry, inject errors (a wrapper does), share
 // its rows with another process.

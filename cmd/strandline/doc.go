@@ -5,7 +5,7 @@
 //	backend.go   a deployment from flags: catalog, stores, the embedded layout of --dir
 //	output.go    tables for people, JSON for machines, progress on a terminal
 //
-// What several subcommands share, beside those:
+// The other files are a subcommand each, of their name. What several share, beside those:
 //
 //	settings.go        flags, variables and the file (internal/settings); config.go shows them
 //	openstore.go       --store; opencatalog.go --catalog; founding.go, proving.go, away.go, waiting.go: what a start waits for

@@ -6,7 +6,9 @@
 //	tier.go    New, Auditor, RunDry
 //	checks.go  what is checked at every delete, and at the end of every test
 //	slots.go   seal, publish and absorb a segment
+//	retention.go  an epoch that keeps rows by a policy, and the rows that it gives up
 //	faults.go  the i-th call of store or catalog fails, in four forms
+//	race.go, norace.go  is this a build with -race?
 //
 // The bucket's CheckDelete holds I2 (no delete of what a ref names) and I4 (none
 // within a grace after the last ref died) at every single delete. At the end

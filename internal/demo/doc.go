@@ -10,6 +10,7 @@
 //	verify.go   read back and compare
 //	audit.go    settle and audit until nothing is due, and what that cost
 //	phases.go   the story, in order
+//	main.go     flags, and the backend
 //
 // `make demo` runs it; so does its test.
 package main

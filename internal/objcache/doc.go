@@ -11,6 +11,7 @@
 //	delete.go      Delete through instances
 //	evict.go       keys that an instance has yet to forget
 //	breaker.go     an instance that failed is left alone for a while
+//	call.go        a request to an instance; config.go
 //
 // What a cache may change: nothing but speed and the number of requests. Only bytes come
 // from it, checked frame by frame; "not there", "changed" and every other refusal is

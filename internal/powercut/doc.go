@@ -20,5 +20,10 @@
 // A directory may be renamed as a whole (dirs.go): the boot after a cut finds it at
 // either place unless the directory that it left was synced.
 //
+//	fs.go, dirs.go    the file system and its directories
+//	file.go           an open file; inode.go what it is a name of, pages.go its bytes
+//	fault.go          injected errors, and the log of operations
+//	cut.go            what the next boot finds
+//
 // It is for tests. It does not model permissions or links.
 package powercut

@@ -200,6 +200,34 @@ func TestPackageDocsNameFiles(t *testing.T) {
 	}
 }
 
+// TestPackageDocsListFiles: a package's comment that lists files misses none, and one of a
+// package of more than three does list them. "The other files" stands for the rest.
+func TestPackageDocsListFiles(t *testing.T) {
+	beside := map[string][]string{}
+	for _, file := range goFiles(t) {
+		if name := path.Base(file); name != "doc.go" && !strings.HasSuffix(name, "_test.go") {
+			beside[path.Dir(file)] = append(beside[path.Dir(file)], name)
+		}
+	}
+	held := 0
+	for dir, names := range beside {
+		doc := string(read(t, path.Join(dir, "doc.go")))
+		listed := regexp.MustCompile(`[a-z0-9_*]+\.go\b`).FindAllString(doc, -1)
+		if len(names) <= 3 && len(listed) == 0 || strings.Contains(doc, "he other files ") {
+			continue
+		}
+		held++
+		for _, name := range names {
+			if !slices.ContainsFunc(listed, func(l string) bool { ok, _ := path.Match(l, name); return ok }) {
+				t.Errorf("%s/doc.go does not list %s", dir, name)
+			}
+		}
+	}
+	if held < 40 {
+		t.Errorf("only %d lists of files found", held)
+	}
+}
+
 // TestCIRunsTheREADMEsTests: CI and the README give one command.
 func TestCIRunsTheREADMEsTests(t *testing.T) {
 	if !strings.Contains(string(read(t, ".ci/run")), "make test") || !strings.Contains(string(read(t, "README.md")), "make test") {

@@ -47,6 +47,7 @@
 //	content.go       what an object holds
 //	check.go         the rules: checkchain.go I6 I8, checkrefs.go I1 I2, checkobjects.go I3 I4,
 //	                 checkslots.go what a slot, a burned key and a seq have to pass
+//	burned.go        keys that must not come again
 //	end.go           faults over, all reopened, duties run dry: I5; endread.go all rows read back
 //	cost.go          Calm, and I9: what auditors asked of the bucket, and what they have for it
 //	cover.go         what was hit; trace.go what happened

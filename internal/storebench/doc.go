@@ -7,6 +7,11 @@
 //	        ours, bare, bare with the library's defaults   (and back in the next round)
 //	    medians, and the median of the ratios of a round
 //
+//	run.go        Options, Run
+//	cells.go      what is measured; contender.go who: bareminio.go, bares3.go, parts.go
+//	measure.go    one measurement; report.go medians and ratios
+//	clean.go      what was written goes
+//
 // A measurement is a number of equal operations at a fixed number in flight: throughput,
 // CPU seconds of this process (not the store's), the most that the Go heap held above
 // where it began, requests. Everything is written under one prefix, meta/doctor/bench- and a random

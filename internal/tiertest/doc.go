@@ -4,6 +4,7 @@
 //
 //	tier.go    New, and Slot: seal, publish and absorb appends
 //	lives.go   what befalls slots and streams: settle, condemn, delete, walk
+//	epoch.go   the next epoch, and what retention gives up
 //
 // Nothing happens by itself: a test says what is settled, deleted and retired.
 package tiertest

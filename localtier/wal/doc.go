@@ -33,7 +33,7 @@
 //
 //	open      directory.go lists, chain.go holds the segments against each other,
 //	          recover.go judges and replays, newest.go the one that may be torn,
-//	          adopt.go copies its valid prefix, open.go puts all of it together; lock_unix.go, witness.go and
+//	          adopt.go copies its valid prefix, open.go puts all of it together; witness.go and
 //	          index.go (the sidecars), readonly.go (without the lock)
 //	append    append.go encodes and queues, siblings.go waits, commit.go takes and
 //	          syncs, write.go, ahead.go; poison.go is what a failure leaves
@@ -41,6 +41,8 @@
 //	give up   checkpoint.go, housekeep.go, reclaim.go
 //	take in   hydrated.go: Adopt
 //	read      reader.go; carried.go is what the next SegmentStart repeats
+//	all       log.go holds the state, config.go, errors.go, metrics.go; names.go the names of
+//	          files; fs.go, osfs.go, sync_*.go the file system, lock_*.go the lock
 //
 // # Memory
 //

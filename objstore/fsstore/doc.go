@@ -24,6 +24,10 @@
 // durable. Only then is the write acknowledged. Deletes remove directories that
 // became empty; a put that loses its directory to that makes it again.
 //
+// Files: fsstore.go (Open), path.go (keys and paths), put.go, get.go, list.go, delete.go,
+// upload.go and complete.go (uploads), dirs.go (what is durable), lock.go, errors.go,
+// identity_*.go (two paths, one directory?), settings.go (what doctor asks).
+//
 // Absence is believed only while DIR/@tmp stands: a file system that was unmounted
 // leaves an empty directory, which is an error here and not an empty bucket.
 package fsstore

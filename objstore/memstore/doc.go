@@ -8,5 +8,8 @@
 //	graves by key      digest of what was deleted, to judge a re-creation
 //	uploads by id      parts by number
 //
+//	memstore.go, list.go, multipart.go   the driver
+//	referee.go                           the judge
+//
 // Nothing is durable, and nothing leaves the process.
 package memstore

@@ -16,6 +16,9 @@
 // Credentials come from minio-go's providers, walked in credentials.go: the first way that
 // is set up counts, its failure is the failure, and expired ones are renewed in mid-call.
 //
+// Files: config.go, driver.go (Open, Dial), put.go, get.go, list.go, delete.go, upload.go,
+// settings.go (what doctor asks), bare.go (the client alone, for benchmarks), express.go (refused).
+//
 // What an answer means is decided by package s3wire from the answer itself, the same
 // for both S3 drivers. Listing and bulk deletes are also read from the answer: the
 // library drops some per-key errors and has no place to continue a listing at.

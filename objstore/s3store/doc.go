@@ -22,6 +22,9 @@
 // package renews (session.go). It was proven against package s3express, a server that
 // behaves as the documents say, and not against AWS.
 //
+// Files: config.go, driver.go (Open, Dial), put.go, get.go, list.go, delete.go, upload.go,
+// settings.go (what doctor asks), bare.go (the client alone, for benchmarks).
+//
 // What an answer means is decided by package s3wire from the answer itself, the same
 // for both S3 drivers: the SDK takes an empty 200 to a complete or a bulk delete, and
 // an HTML page to a listing, for success.

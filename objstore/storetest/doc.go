@@ -9,4 +9,8 @@
 //
 // Where stores differ lawfully, the case reads Capabilities or accepts both
 // answers, and says so.
+//
+//	storetest.go  Run; put.go, get.go, list.go, delete.go, upload.go, copy.go, race.go its cases
+//	store.go      RunStore; writer.go its cases of uploads
+//	bench.go      Benchmark
 package storetest

@@ -15,6 +15,7 @@
 //	block.go     a block and its file; header.go: the bytes of that file
 //	recover.go   the directory at start; lock_unix.go: its lock
 //	serve.go     HTTP; stats.go: counters
+//	config.go    bounds
 //
 // A block is 1 MiB of an object, a file of its own:
 //

@@ -21,6 +21,9 @@
 //
 // Signatures are verified in full (sign.go), with the service name "s3express".
 //
+// Files: server.go, session.go, objects.go, body.go (what is read, and its checksums), list.go,
+// uploads.go, answer.go (refusals).
+//
 // Guesses, for want of a document: the answer to a bucket in the path (400
 // InvalidRequest), to a missing session token (403 AccessDenied), to start-after, and
 // that a complete repeated after its success finds no upload. A CRC-32C on the part of
