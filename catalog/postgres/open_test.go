@@ -189,12 +189,13 @@ func TestMigrations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.AbsorbSlot(t.Context(), slotOf(testChain, 2, 3)); err != nil {
+	// This build does not know what the rows mean now; they stand.
+	if _, err := d.AbsorbSlot(t.Context(), slotOf(testChain, 2, 3)); !errors.Is(err, catalog.ErrNewer) {
 		t.Errorf("after a migration: %v", err)
 	}
-	refs, err := d.RefsByKey(t.Context(), nil, 0)
-	if err != nil || len(refs) != 6 {
-		t.Errorf("%d refs, %v", len(refs), err)
+	var refs int
+	if err := d.pool.QueryRow(t.Context(), "SELECT count(*) FROM ref").Scan(&refs); err != nil || refs != 3 {
+		t.Errorf("%d refs, %v", refs, err)
 	}
 	if _, err := Open(t.Context(), Options{DSN: dsn}); !errors.Is(err, catalog.ErrInvalid) {
 		t.Errorf("this build, on the next one's schema: %v", err)
