@@ -7,11 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/strandline/strandline/check"
+	"github.com/strandline/strandline/internal/objcache"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/miniostore"
 	"github.com/strandline/strandline/objstore/s3store"
@@ -27,22 +29,52 @@ const awayEvery = 5 * time.Second
 
 var errAway = fmt.Errorf("no answer within %v", awayPatience)
 
+// awayPause is how long the call that begins a look waits for it: a bucket that takes
+// connections and stays silent is not waited for by those whom the others serve.
+const awayPause = time.Second
+
 // away is a bucket of a set that did not answer when the process began. The others may
 // have all the rows (03 §10), and a slot's copy in it is owed as it is to one that goes away
 // later. Its calls are unavailable until it answers and its stamp is right: a row that only
-// it has is unavailable, not lost.
+// it has is unavailable, not lost. Close ends a look that is under way.
 type away struct {
 	objstore.Driver // made without a request
 	// hold says whether it is this deployment's bucket, and fit, and what it can do.
 	hold func(ctx context.Context, d objstore.Driver) (objstore.Capabilities, error)
-	// met is told what it can do before it is used.
-	met func(objstore.Capabilities)
-	log *slog.Logger // nil: nothing is said
+	log  *slog.Logger // nil: nothing is said
 
-	here atomic.Bool
-	mu   sync.Mutex // next, err
-	next time.Time
-	err  error
+	life context.Context // of looks
+	end  context.CancelFunc
+	work sync.WaitGroup // a look
+
+	here    atomic.Bool
+	mu      sync.Mutex // met, next, err, looking
+	met     []func(ctx context.Context, d objstore.Driver, can objstore.Capabilities) error
+	next    time.Time
+	err     error         // of the latest look
+	looking chan struct{} // closed once the look under way has ended; nil: none is
+}
+
+// newAway is a bucket that err was the answer of.
+func newAway(ctx context.Context, d objstore.Driver, err error, log *slog.Logger) *away {
+	a := &away{Driver: d, log: log, err: err, next: time.Now().Add(awayEvery)}
+	a.life, a.end = context.WithCancel(context.WithoutCancel(ctx)) // what is drained on the way out is copied, too
+	return a
+}
+
+// onceMet adds what has to be done with the bucket before it is used. One that fails is tried
+// again with the next look.
+func (a *away) onceMet(do func(ctx context.Context, d objstore.Driver, can objstore.Capabilities) error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.met = append(a.met, do)
+}
+
+// Close waits for the look under way.
+func (a *away) Close() error {
+	a.end()
+	a.work.Wait()
+	return a.Driver.Close()
 }
 
 // reach is nil once the bucket was met.
@@ -50,30 +82,75 @@ func (a *away) reach(ctx context.Context) error {
 	if a.here.Load() {
 		return nil
 	}
+	looking := a.begin()
+	if looking == nil {
+		return a.unmet()
+	}
+	pause := time.NewTimer(awayPause)
+	defer pause.Stop()
+	select {
+	case <-looking:
+	case <-pause.C:
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %s: %w", objstore.ErrUnavailable, a.Name(), context.Cause(ctx))
+	}
+	return a.unmet()
+}
+
+// begin begins a look if one is due and none is under way.
+func (a *away) begin() chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.here.Load() || a.looking != nil || time.Now().Before(a.next) || a.life.Err() != nil {
+		return nil
+	}
+	looking := make(chan struct{})
+	a.looking = looking
+	a.work.Go(func() { a.look(looking) })
+	return looking
+}
+
+func (a *away) unmet() error {
 	if a.here.Load() {
 		return nil
 	}
-	if time.Now().Before(a.next) {
-		return a.err
-	}
-	bound, cancel := context.WithTimeout(ctx, awayPatience)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+// look asks the bucket once.
+func (a *away) look(looking chan struct{}) {
+	ctx, cancel := context.WithTimeoutCause(a.life, awayPatience, errAway)
 	defer cancel()
-	can, err := a.hold(bound, a.Driver)
+	err := a.meet(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	defer close(looking)
 	switch {
 	case err == nil:
-		a.met(can)
 		a.here.Store(true)
 		a.say(slog.LevelInfo, "a bucket that was away at the start is here: it is used from now on", nil)
-	case ctx.Err() != nil: // of this caller: says nothing about the bucket
-	default:
-		if !errors.Is(err, objstore.ErrUnavailable) && !told(a.err, err) {
-			a.say(slog.LevelError, "a bucket that was away at the start is not fit to be used", err)
-		}
-		a.err, a.next = err, time.Now().Add(awayEvery)
+	case !errors.Is(err, objstore.ErrUnavailable) && !told(a.err, err):
+		a.say(slog.LevelError, "a bucket that was away at the start is not fit to be used", err)
 	}
-	return err
+	a.looking, a.err, a.next = nil, err, time.Now().Add(awayEvery)
+}
+
+func (a *away) meet(ctx context.Context) error {
+	can, err := a.hold(ctx, a.Driver)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	met := slices.Clone(a.met)
+	a.mu.Unlock()
+	for _, do := range met {
+		if err := do(ctx, a.Driver, can); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func told(before, now error) bool { return before != nil && before.Error() == now.Error() }
@@ -148,8 +225,20 @@ func (a *away) Abort(ctx context.Context, key, id string) error {
 // Parts belong to an upload that CreateUpload made, so the bucket was met by then. An id of
 // an earlier process is completed or continued by nobody.
 
+// awayOf is the bucket of a Store if it was away at the start, through the object cache or not.
+func awayOf(s *objstore.Store) (*away, bool) {
+	d := s.Driver()
+	if cached, is := d.(*objcache.Driver); is {
+		if inner, is := cached.Driver.(unclosed); is {
+			d = inner.Driver
+		}
+	}
+	a, is := d.(*away)
+	return a, is
+}
+
 func isAway(s *objstore.Store) bool {
-	a, is := s.Driver().(*away)
+	a, is := awayOf(s)
 	return is && !a.here.Load()
 }
 
@@ -187,9 +276,10 @@ func (b *backendFlags) openOrAway(ctx context.Context, t *tier, class, raw strin
 	if derr != nil {
 		return nil, errors.Join(err, derr)
 	}
-	a := &away{Driver: dialled, log: b.cache.log, err: err, next: time.Now().Add(awayEvery), hold: func(ctx context.Context, d objstore.Driver) (objstore.Capabilities, error) {
+	a := newAway(ctx, dialled, err, b.cache.log)
+	a.hold = func(ctx context.Context, d objstore.Driver) (objstore.Capabilities, error) {
 		return b.held(ctx, t, class, d)
-	}}
+	}
 	a.say(slog.LevelWarn, "a bucket of the set is away: going on with the others, and copies are owed to it until it answers", err)
 	return a, nil
 }
@@ -241,9 +331,11 @@ func answering(classes objstore.Classes) (objstore.Classes, error) {
 	for class, set := range classes {
 		var errs []error
 		for _, s := range set {
-			if isAway(s) {
-				errs = append(errs, s.Driver().(*away).err)
-				continue
+			if a, is := awayOf(s); is {
+				if err := a.unmet(); err != nil {
+					errs = append(errs, err)
+					continue
+				}
 			}
 			out[class] = append(out[class], s)
 		}

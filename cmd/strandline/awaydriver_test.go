@@ -4,13 +4,19 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	catmem "github.com/strandline/strandline/catalog/memory"
 	"github.com/strandline/strandline/check"
+	"github.com/strandline/strandline/internal/objcache/wire"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/memstore"
+	"github.com/strandline/strandline/segment"
 )
 
 // TestAwayBucketIsHeldBeforeUse: no call of any kind reaches a bucket before it answered and
@@ -20,14 +26,16 @@ func TestAwayBucketIsHeldBeforeUse(t *testing.T) {
 		inner := memstore.New(memstore.Options{})
 		looks, met := 0, false
 		answer := objstore.ErrUnavailable
-		a := &away{
-			Driver: inner, err: answer, next: time.Now().Add(awayEvery),
-			hold: func(context.Context, objstore.Driver) (objstore.Capabilities, error) {
-				looks++
-				return objstore.Capabilities{MaxDeleteSet: 7}, answer
-			},
-			met: func(c objstore.Capabilities) { met = c.MaxDeleteSet == 7 },
+		a := newAway(t.Context(), inner, answer, nil)
+		defer func() { _ = a.Close() }() // of a store in memory
+		a.hold = func(context.Context, objstore.Driver) (objstore.Capabilities, error) {
+			looks++
+			return objstore.Capabilities{MaxDeleteSet: 7}, answer
 		}
+		a.onceMet(func(_ context.Context, _ objstore.Driver, c objstore.Capabilities) error {
+			met = c.MaxDeleteSet == 7
+			return nil
+		})
 		ctx := t.Context()
 		calls := map[string]func() error{
 			"put": func() error {
@@ -71,16 +79,132 @@ func TestAwayBucketIsHeldBeforeUse(t *testing.T) {
 		if err := calls["head"](); err != nil {
 			t.Error(err)
 		}
-		ended, cancel := context.WithCancel(ctx)
+	})
+}
+
+// TestAwayBucketThatHangs: a look at a bucket that takes calls and stays silent holds up the
+// call that began it for a moment, and no other; it ends with Close, and not with that call.
+func TestAwayBucketThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := true
+		a := newAway(t.Context(), memstore.New(memstore.Options{}), objstore.ErrUnavailable, nil)
+		a.hold = func(ctx context.Context, _ objstore.Driver) (objstore.Capabilities, error) {
+			if hangs {
+				<-ctx.Done()
+				return objstore.Capabilities{}, fmt.Errorf("%w: %w", objstore.ErrUnavailable, context.Cause(ctx))
+			}
+			return objstore.Capabilities{}, nil
+		}
+		took := func(most time.Duration) {
+			t.Helper()
+			began := time.Now()
+			if err := a.reach(t.Context()); !errors.Is(err, objstore.ErrUnavailable) || time.Since(began) > most {
+				t.Errorf("%v after %v, at most %v", err, time.Since(began), most)
+			}
+		}
+		time.Sleep(awayEvery)
+		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		b := &away{Driver: inner, hold: func(ctx context.Context, _ objstore.Driver) (objstore.Capabilities, error) {
-			return objstore.Capabilities{}, ctx.Err()
-		}, met: func(objstore.Capabilities) {}}
-		if err := b.reach(ended); !errors.Is(err, context.Canceled) {
+		if err := a.reach(ended); !errors.Is(err, context.Canceled) || !errors.Is(err, objstore.ErrUnavailable) {
 			t.Error(err)
 		}
-		if err := b.reach(ctx); err != nil { // one caller's end says nothing about the bucket
+		took(0) // the look of the caller who left goes on
+		time.Sleep(awayPatience)
+		took(0)
+		time.Sleep(awayEvery)
+		took(awayPause)
+		took(0)
+		time.Sleep(awayPatience + awayEvery)
+		hangs = false
+		if err := a.reach(t.Context()); err != nil {
 			t.Error(err)
+		}
+		b := newAway(t.Context(), memstore.New(memstore.Options{}), objstore.ErrUnavailable, nil)
+		b.hold = a.hold
+		hangs = true
+		time.Sleep(awayEvery)
+		began := time.Now()
+		_ = b.reach(t.Context()) // begins a look
+		if err := errors.Join(a.Close(), b.Close()); err != nil || time.Since(began) > awayPause {
+			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})
+}
+
+// named is a second store in memory.
+type named struct{ *memstore.Driver }
+
+func (named) Name() string { return "memory://gone" }
+
+// TestAwayBucketIsCachedOnceMet: the object cache is asked for what a bucket has that was away
+// at the start, from the moment on at which it is used; not before, for it has no name there.
+func TestAwayBucketIsCachedOnceMet(t *testing.T) {
+	ctx := t.Context()
+	asked := make(chan string, 64)
+	instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Method + " " + r.URL.Path
+		w.WriteHeader(http.StatusServiceUnavailable) // the bucket has to give it
+	}))
+	defer instance.Close()
+	slot := segment.SlotKey(segment.Chain{Epoch: 1}, 1)
+	first, gone := memstore.New(memstore.Options{}), named{memstore.New(memstore.Options{})}
+	cat := catmem.New(catmem.Options{})
+	both := objstore.Classes{}
+	for _, d := range []objstore.Driver{first, gone} {
+		store, err := objstore.New(d, objstore.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		both["standard"] = append(both["standard"], store)
+	}
+	if _, err := check.Ensure(ctx, cat, both); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gone.Put(ctx, slot, bytes.NewReader([]byte("rows")), 4, objstore.PutOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	a := newAway(ctx, gone, objstore.ErrUnavailable, nil)
+	a.hold = func(context.Context, objstore.Driver) (objstore.Capabilities, error) { return gone.Capabilities(), nil }
+	a.next = time.Now().Add(time.Hour)
+	store, err := objstore.New(a, storeConfig(a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &tier{catalog: cat, classes: objstore.Classes{"standard": {both["standard"][0], store}}}
+	defer func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	cache := &throughCache{instances: []string{instance.URL}}
+	if err := cache.wrap(ctx, tr); err != nil {
+		t.Fatal(err)
+	}
+	read := func() error {
+		body, _, err := tr.reads["standard"][1].Driver().Get(ctx, slot, objstore.Range{}, "")
+		if err == nil {
+			err = body.Close()
+		}
+		return err
+	}
+	for _, side := range []objstore.Classes{tr.classes, tr.reads} {
+		if here, err := answering(side); err != nil || len(here["standard"]) != 1 || !isAway(side["standard"][1]) {
+			t.Errorf("%d buckets answer, %v: want 1", len(here["standard"]), err)
+		}
+	}
+	if err := read(); !errors.Is(err, objstore.ErrUnavailable) || len(asked) != 0 {
+		t.Errorf("before it is met: %v, %d calls of the cache", err, len(asked))
+	}
+	a.mu.Lock()
+	a.next = time.Time{} // a look is due
+	a.mu.Unlock()
+	for end := time.Now().Add(time.Minute); isAway(store) && time.Now().Before(end); {
+		_ = read() // begins a look, and may not wait for its end
+	}
+	if err := read(); err != nil || isAway(tr.reads["standard"][1]) {
+		t.Fatalf("once it is back: %v", err)
+	}
+	if want := "GET " + wire.PathObjects + slot; len(asked) == 0 || <-asked != want {
+		t.Errorf("the cache was not asked for %s", want)
+	}
 }

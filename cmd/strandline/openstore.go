@@ -62,7 +62,10 @@ func openClass(ctx context.Context, t *tier, spec classSpec, open func(ctx conte
 			return errors.Join(err, driver.Close())
 		}
 		if a, is := driver.(*away); is {
-			a.met = store.Narrow
+			a.onceMet(func(_ context.Context, _ objstore.Driver, can objstore.Capabilities) error {
+				store.Narrow(can)
+				return nil
+			})
 		}
 		t.closers = append(t.closers, store.Close)
 		// A copy in the bucket itself is none, and nothing would ever say so.

@@ -77,12 +77,11 @@ func (c *throughCache) wrap(ctx context.Context, t *tier) error {
 	duties, reads := objstore.Classes{}, objstore.Classes{}
 	for class, set := range t.classes {
 		for _, store := range set {
-			if isAway(store) {
-				duties[class], reads[class] = append(duties[class], store), append(reads[class], store)
-				continue
-			}
-			if cfg.Bucket, err = bucketID(ctx, store, class, len(set) == 1); err != nil {
-				return err
+			// One that is away has its name in its stamp: until it is met, nothing of it is cached.
+			if cfg.Bucket = ""; !isAway(store) {
+				if cfg.Bucket, err = bucketID(ctx, store, class, len(set) == 1); err != nil {
+					return err
+				}
 			}
 			for _, side := range []struct {
 				reads bool
@@ -92,6 +91,9 @@ func (c *throughCache) wrap(ctx context.Context, t *tier) error {
 				wrapped, err := c.store(t, store, cfg)
 				if err != nil {
 					return err
+				}
+				if cfg.Bucket == "" {
+					cachedOnceMet(store, wrapped, class, len(set) == 1)
 				}
 				side.into[class] = append(side.into[class], wrapped)
 			}
@@ -105,7 +107,7 @@ func (c *throughCache) wrap(ctx context.Context, t *tier) error {
 // the driver.
 func (c *throughCache) store(t *tier, inner *objstore.Store, cfg objcache.Config) (*objstore.Store, error) {
 	driver := objcache.Wrap(unclosed{inner.Driver()}, cfg)
-	store, err := objstore.New(driver, objstore.Config{})
+	store, err := objstore.New(driver, storeConfig(inner.Driver()))
 	if err != nil {
 		return nil, firstOf(err, driver.Close())
 	}
@@ -118,6 +120,28 @@ func (c *throughCache) store(t *tier, inner *objstore.Store, cfg objcache.Config
 		return err
 	})
 	return store, nil
+}
+
+// cachedOnceMet lets the keys of a bucket that is away go through the cache once it is met.
+func cachedOnceMet(inner, wrapped *objstore.Store, class string, alone bool) {
+	a, is := awayOf(inner)
+	if !is {
+		return
+	}
+	driver, _ := wrapped.Driver().(*objcache.Driver) // store made it
+	a.onceMet(func(ctx context.Context, d objstore.Driver, can objstore.Capabilities) error {
+		plain, err := objstore.New(d, objstore.Config{Attempts: 1}) // not through away, which is not met yet
+		if err != nil {
+			return err
+		}
+		bucket, err := bucketID(ctx, plain, class, alone)
+		if err != nil {
+			return err
+		}
+		wrapped.Narrow(can)
+		driver.Know(bucket)
+		return nil
+	})
 }
 
 // unclosed is a driver that another Store closes.

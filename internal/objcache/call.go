@@ -65,7 +65,7 @@ func (d *Driver) do(ctx context.Context, req *http.Request, idle time.Duration) 
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &call{idle: idle, end: cancel, watch: time.AfterFunc(idle, func() { cancel(errSlow) })}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { c.sent = true }})
-	req.Header.Set(wire.HeaderBucket, d.cfg.Bucket)
+	req.Header.Set(wire.HeaderBucket, *d.bucket.Load()) // of chose the instance by it
 	if d.cfg.Token != nil {
 		token, err := d.cfg.Token(ctx)
 		if err != nil {

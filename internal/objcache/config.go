@@ -35,7 +35,8 @@ const (
 type Config struct {
 	// Instances are addresses: HOST:PORT, or a URL. The order is of no account.
 	Instances []string
-	// Bucket is this bucket's name to the instances: wire.Bucket.
+	// Bucket is this bucket's name to the instances: wire.Bucket. Empty: Driver.Know will say
+	// it, and nothing goes through the cache before.
 	Bucket string
 	// Reads: ranges may come from the cache. False for whoever judges.
 	Reads bool

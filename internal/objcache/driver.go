@@ -21,6 +21,7 @@ type Driver struct {
 	objstore.Driver
 
 	cfg       Config
+	bucket    atomic.Pointer[string] // Config.Bucket, or what Know said; nil: not known yet
 	instances []*instance
 	transport http.RoundTripper
 	idle      func() // closes the transport's connections that nobody uses
@@ -53,6 +54,9 @@ func Wrap(inner objstore.Driver, cfg Config) *Driver {
 		// No proxy of the environment: the instances are neighbours.
 	}
 	d := &Driver{Driver: inner, cfg: cfg, wake: make(chan struct{}, 1), transport: cfg.Transport(t), idle: t.CloseIdleConnections}
+	if cfg.Bucket != "" {
+		d.Know(cfg.Bucket)
+	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	for _, text := range cfg.Instances {
 		addr, err := address(text)
@@ -66,12 +70,17 @@ func Wrap(inner objstore.Driver, cfg Config) *Driver {
 	return d
 }
 
+// Know says what the bucket is called at the instances. Until then, of a driver that was
+// wrapped without a name, every key is the store's.
+func (d *Driver) Know(bucket string) { d.bucket.Store(&bucket) }
+
 // of is the instance to ask about a key; nil: the store.
 func (d *Driver) of(key string) *instance {
-	if len(d.instances) == 0 || !d.cfg.Cacheable(key) {
+	bucket := d.bucket.Load()
+	if bucket == nil || len(d.instances) == 0 || !d.cfg.Cacheable(key) {
 		return nil
 	}
-	return choose(d.instances, d.cfg.Bucket, key)
+	return choose(d.instances, *bucket, key)
 }
 
 // Close tries once more to have evicted what is owed, waits for what runs and closes
