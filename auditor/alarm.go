@@ -54,7 +54,7 @@ const maxLostLooks = 32
 // at stays lost.
 func (a *Auditor) lookAtLost(ctx context.Context) {
 	keys := a.lostKeys()
-	if len(keys) == 0 || errors.Join(a.guard.belongs(ctx), a.guard.rolledBack(ctx)) != nil {
+	if len(keys) == 0 || a.whole(ctx) != nil {
 		return
 	}
 	for _, key := range keys[:min(len(keys), maxLostLooks)] {
@@ -120,10 +120,18 @@ func missingKey(err error) string {
 	return ""
 }
 
-// lost says which rows are lost with key; "" if none is. A catalog that was rolled back names
-// what was rewritten since, and a bucket that is not ours has nothing of it: neither loses rows.
+// whole: a catalog that was rolled back names what was rewritten since, and a bucket that is
+// not ours has nothing of it. Neither loses rows.
+func (a *Auditor) whole(ctx context.Context) error {
+	if err := a.guard.belongs(ctx); err != nil {
+		return err // heads of another's bucket say nothing
+	}
+	return a.gate.open(ctx)
+}
+
+// lost says which rows are lost with key; "" if none is.
 func (a *Auditor) lost(ctx context.Context, key string) (string, error) {
-	if err := errors.Join(a.guard.belongs(ctx), a.guard.rolledBack(ctx)); err != nil {
+	if err := a.whole(ctx); err != nil {
 		return "", err
 	}
 	return a.lostOf(ctx, key)

@@ -52,6 +52,7 @@ type Auditor struct {
 	duties []duty
 	ledger *ledger
 	guard  *guard
+	gate   *gate
 	del    *orphan.Deleter
 
 	absorber absorb.Checker
@@ -94,15 +95,17 @@ func New(d Deps, cfg Config) (*Auditor, error) {
 	}
 	cfg = cfg.withDefaults()
 	guard := &guard{cat: d.Catalog, classes: d.Classes, clock: d.Clock, log: d.Logger}
+	gate := newGate(d.Catalog, d.Classes, d.Clock)
+	d.Catalog = gated{d.Catalog, gate.through}
 	var a *Auditor
-	del := orphan.NewDeleter(d.Classes).Asking(func(ctx context.Context) error { return a.still(ctx) })
+	del := orphan.NewDeleter(d.Classes).Asking(gate.through, func(ctx context.Context) error { return a.still(ctx) })
 	if cfg.DryRun {
 		del = orphan.NewDryRun(d.Classes)
 	}
 	a = &Auditor{
 		Deps: d, cfg: cfg, ledger: newLedger(), del: del,
-		guard:    guard,
-		absorber: absorb.Checker{Catalog: heldAbsorbs{d.Catalog, func(ctx context.Context) error { return a.headsRead(ctx) }}, Classes: d.Classes},
+		guard: guard, gate: gate,
+		absorber: absorb.Checker{Catalog: d.Catalog, Classes: d.Classes},
 		trimmer:  reap.NewTrimmer(d.Catalog, d.Classes, del, cfg.ConsumerHoldMax),
 		reaper:   reap.New(d.Catalog, d.Classes, del, cfg.GCLeast),
 		walker:   reap.NewWalker(d.Catalog, d.Classes, del),
@@ -110,6 +113,9 @@ func New(d Deps, cfg Config) (*Auditor, error) {
 		judge:    orphan.NewJudge(d.Catalog, d.Classes, del),
 		sweeper:  orphan.NewSweeper(d.Catalog, d.Classes, del, cfg.Sweep),
 		failures: map[string]error{}, chains: map[segment.Chain]pause{}, met: map[catalog.MarkerRef]int{}, told: map[string]bool{},
+	}
+	if !cfg.DryRun { // it tells of it in the catalog
+		gate.note = a.noteHeads
 	}
 	a.duties = a.wire()
 	return a, nil

@@ -20,7 +20,7 @@
 //
 // One failing marker or duty never stalls the others (K11). Deletes stop for one
 // grace when a clock stepped or is skewed (clock.go), and on a catalog that was
-// rolled back (guard.go), and over a bucket that is not ours any more (stamps.go).
+// rolled back (gate.go), and over a bucket that is not ours any more (stamps.go).
 // An object that is missing under a live ref is told of once (alarm.go).
 //
 // What the movers of all auditors send and ask for stays within the deployment's
@@ -38,7 +38,8 @@
 //	rewriting.go pack-merge's, tail-fill's and gc's: by marker
 //	retaining.go  retention of chains without an owner, and every chain's reclaim
 //	clock.go     the clock rule, pure
-//	guard.go     may deletes go on: the clocks' state, and the chains' heads
+//	gate.go      may anything move on or go: the chains' heads; gatedverbs.go: of the catalog
+//	guard.go     may deletes go on: the clocks' state
 //	stamps.go    may deletes go on: whose the buckets are
 //	alarm.go     lost objects
 //	budget.go    the share of one auditor

@@ -15,10 +15,7 @@ func (a *Auditor) dryRun(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.guard.belongs(ctx); err != nil {
-		return err
-	}
-	if err := a.guard.rolledBack(ctx); err != nil {
+	if err := a.whole(ctx); err != nil {
 		return err
 	}
 	var errs []error

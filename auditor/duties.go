@@ -26,22 +26,6 @@ func (a *Auditor) runAbsorb(ctx context.Context) (int, error) {
 	return r.Absorbed + r.Voided, err
 }
 
-// heldAbsorbs looks at the heads before it absorbs: what stands in the bucket would bring the row
-// of a chain that was rolled back up to its head again, and nobody would know any more that
-// it had lost commits. A head that cannot be read says nothing, and holds no absorb up.
-type heldAbsorbs struct {
-	catalog.Catalog
-	headsRead func(ctx context.Context) error
-}
-
-// AbsorbSlot implements absorb.Catalog.
-func (c heldAbsorbs) AbsorbSlot(ctx context.Context, s catalog.Absorb) (catalog.Absorbed, error) {
-	if err := c.headsRead(ctx); errors.Is(err, catalog.ErrRolledBack) {
-		return catalog.Absorbed{}, err
-	}
-	return c.Catalog.AbsorbSlot(ctx, s)
-}
-
 // restsFrom says whether less than every has passed since the moment kept in at; if
 // not, that moment is now.
 func (a *Auditor) restsFrom(at *time.Time, every time.Duration) bool {
@@ -94,9 +78,6 @@ func (a *Auditor) runReap(ctx context.Context) (int, error) {
 	if err != nil || len(markers) == 0 {
 		return 0, err
 	}
-	if err := a.headsRead(ctx); err != nil {
-		return 0, a.refuse(ctx, markers, err)
-	}
 	done := 0
 	for _, r := range a.reaper.RunOnce(ctx, markers) {
 		if r.Outcome != "" {
@@ -137,9 +118,6 @@ func (a *Auditor) runOrphan(ctx context.Context) (int, error) {
 	markers, err := a.take(ctx, catalog.DutyOrphan)
 	if err != nil || len(markers) == 0 {
 		return 0, err
-	}
-	if err := a.headsRead(ctx); err != nil {
-		return 0, a.refuse(ctx, markers, err)
 	}
 	return a.each(ctx, markers, a.judgeOne), nil
 }

@@ -10,36 +10,20 @@ import (
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/objstore"
-	"github.com/strandline/strandline/reap"
-	"github.com/strandline/strandline/segment"
 )
 
-// guard decides before each deleting pass whether deletes may go on at all.
+// guard decides before each deleting pass whether deletes may go on at all, by the clocks and
+// the buckets' stamps; gate says the rest.
 type guard struct {
 	cat     catalog.Catalog
 	classes objstore.Classes
 	clock   func() time.Time
 	log     *slog.Logger
 
-	mu     sync.Mutex // state, heads, stamps
+	mu     sync.Mutex // state, stamps
 	state  clockState
-	heads  headState
 	stamps stampState
 }
-
-// headState is the last look at all chains' heads.
-type headState struct {
-	at  time.Time
-	err error
-}
-
-// headsFresh bounds how long a look at the heads is believed: a fail-over that loses commits
-// gives no sign of its own. So it is also an eighth of the grace at most, for a catalog may
-// lose less than one grace (03 §0).
-const (
-	headsFresh      = 10 * time.Second
-	headsFreshShare = 8
-)
 
 // allow looks at the clocks. why is empty if deletes may go on; an error is a
 // clock that could not be read, which forbids them too.
@@ -97,79 +81,4 @@ func (g *guard) say(ctx context.Context, before time.Time, why string, grace tim
 	}
 	g.log.Error("deletes stop for one grace: check the clocks (NTP) of the database, the store and this machine", "why", why, "grace", grace)
 	return g.cat.Audit(ctx, "clock", "auditor", why+": no delete for one grace: check the clocks")
-}
-
-// rolledBack looks at every chain's head: a catalog that was rolled back may have
-// forgotten refs of settled objects, whichever chain their rows are of. The error
-// says what to do; nil means that deletes may go on.
-func (g *guard) rolledBack(ctx context.Context) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := g.clock()
-	if fresh, err := g.headsFresh(ctx, now); fresh || err != nil {
-		return err
-	}
-	g.heads = headState{at: now, err: g.checkHeads(ctx)}
-	return g.heads.err
-}
-
-// headsFresh says that the last look will do. g.mu is held.
-func (g *guard) headsFresh(ctx context.Context, now time.Time) (bool, error) {
-	age := now.Sub(g.heads.at)
-	if g.heads.at.IsZero() || g.heads.err != nil || age >= headsFresh {
-		return false, nil //nolint:nilerr // the look is made again; this error was the answer of the one before
-	}
-	settings, err := g.cat.Settings(ctx)
-	if err != nil {
-		return false, fmt.Errorf("read the read grace: %w", err)
-	}
-	return age < settings.ReadGrace.Deleting(now, catalog.DefaultReadGrace)/headsFreshShare, nil
-}
-
-func (g *guard) checkHeads(ctx context.Context) error {
-	topologies, err := g.cat.Topologies(ctx)
-	if err != nil {
-		return err
-	}
-	rows, err := g.cat.Chains(ctx)
-	if err != nil {
-		return err
-	}
-	classes := map[segment.Epoch]segment.Class{}
-	for i := range topologies {
-		classes[topologies[i].Epoch] = topologies[i].Class
-	}
-	var errs []error
-	away := map[segment.Class]bool{} // of these the first look was in vain, and a second waits as long
-	for i := range rows {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		class, ok := classes[rows[i].Epoch]
-		if !ok {
-			errs = append(errs, catalog.NoTopology(rows[i].Epoch))
-			continue
-		}
-		if away[class] {
-			continue
-		}
-		err := g.checkHead(ctx, class, rows[i].Chain)
-		away[class] = errors.Is(err, objstore.ErrUnavailable)
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// headPatience bounds the look at one head: absorbs of all classes wait for it, and a bucket
-// that hangs would hold each of them up for as long as a call to a store may take.
-const headPatience = 10 * time.Second
-
-func (g *guard) checkHead(ctx context.Context, class segment.Class, chain segment.Chain) error {
-	set, err := g.classes.Set(string(class))
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, headPatience, fmt.Errorf("the bucket of class %s did not answer within %v", class, headPatience))
-	defer cancel()
-	return reap.CheckHead(ctx, set.First(), g.cat, chain)
 }

@@ -109,7 +109,24 @@ func (a *Auditor) takeUpTo(ctx context.Context, d catalog.Duty, limit int) ([]ca
 		}
 		a.putBack(ctx, m, errors.New("it came up again and again without a change"))
 	}
+	if len(markers) == 0 || !gatedPass(d) {
+		return markers, nil // that nothing is due costs no look
+	}
+	if err := a.gate.open(ctx); err != nil {
+		return nil, a.refuse(ctx, markers, err)
+	}
 	return markers, nil
+}
+
+// gatedPass says whether the markers of a duty go through the gate as a whole: to be refused
+// before work is done in vain, and, as the sweep is daily, to tell of a rollback where nothing
+// else is due. A trim-check has mostly nothing to move, and comes by the gate where it has.
+func gatedPass(d catalog.Duty) bool {
+	switch d {
+	case catalog.DutyReclaim, catalog.DutyReapCheck, catalog.DutyOrphan, catalog.DutySweep:
+		return true
+	}
+	return false
 }
 
 // meet counts how often a marker came up unchanged.

@@ -20,15 +20,6 @@ func (a *Auditor) runReclaim(ctx context.Context) (int, error) {
 	if terr != nil {
 		return raised, errors.Join(err, terr)
 	}
-	if len(markers) == 0 {
-		return raised, err
-	}
-	// Each of them writes a head. Where any chain's row is behind its head, the newest copy of
-	// the catalog is to come back, and would be behind a head that was brought up to the rows
-	// of the older one meanwhile: for ever, since a head never goes back.
-	if herr := a.headsRead(ctx); herr != nil {
-		return raised, errors.Join(err, a.refuse(ctx, markers, herr))
-	}
 	return raised + a.each(ctx, markers, a.reclaimOne), err
 }
 
@@ -118,11 +109,6 @@ func (a *Auditor) retainChain(ctx context.Context, row *catalog.ChainRow, epoch 
 	if a.cfg.DryRun {
 		a.del.Stays(epoch.Class, segment.HeadKey(row.Chain), fmt.Sprintf("its watermark would rise from seq %d to %d", row.WatermarkSeq, w.Seq))
 		return false, nil
-	}
-	// It would bring the row of a chain that was rolled back up to its head again (heldAbsorbs);
-	// and what a head that nobody can read knows of is kept.
-	if err := a.headsRead(ctx); err != nil {
-		return false, err
 	}
 	// Crash here: nothing is given up. After it: the marker stands with the watermark.
 	_, err = a.Catalog.RaiseWatermark(ctx, w)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/strandline/strandline/auditor"
 	"github.com/strandline/strandline/catalog"
@@ -11,6 +12,7 @@ import (
 	"github.com/strandline/strandline/internal/audittest"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/faultstore"
+	"github.com/strandline/strandline/reap"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -148,5 +150,70 @@ func TestHeadsOfABucketThatIsAway(t *testing.T) {
 	_, err = x.AuditorOn("a", auditor.Config{Duties: []string{"reap-check"}}, x.Open(d), x.DB).Once(x.Ctx(), auditor.OnceOptions{})
 	if !errors.Is(err, objstore.ErrUnavailable) || len(asked) != 1 {
 		t.Errorf("%d heads were asked for, %v", len(asked), err)
+	}
+}
+
+// failOver has an auditor look at the heads a second before a trim-check is due on the tier's chain, and
+// takes the catalog back by restore before it is, behind the head of another chain. It
+// returns what the auditor then says, within the time for which its look is believed.
+func failOver(x *audittest.Tier, restore func(db *memory.Catalog, old *memory.Snapshot)) error {
+	x.T.Helper()
+	other := segment.Chain{Epoch: 2}
+	_, err := x.DB.EnsureTopology(x.Ctx(), catalog.Topology{
+		Epoch: 2, Shards: 1, Class: segment.ClassStandard, Buckets: []string{"mem"}, Settle: true, State: catalog.TopologyOpen,
+	})
+	x.Must(err)
+	acquire := catalog.Acquire{Chain: other, Owner: segment.UUID{7}, Address: "other", Lease: audittest.OwnerLease}
+	_, err = x.DB.AcquireChain(x.Ctx(), acquire)
+	x.Must(err)
+	x.Slot(audittest.Write{Stream: "s", Rows: 20, Size: 400})
+	x.SettleAll()
+	db := x.DB.(*memory.Catalog)
+	old := db.Snapshot()
+	acquire.Expect, acquire.Resume = 1, true
+	_, err = x.DB.AcquireChain(x.Ctx(), acquire)
+	x.Must(err)
+	_, err = reap.WriteHead(x.Ctx(), x.Store, x.DB, other)
+	x.Must(err)
+	x.Clock.Advance(audittest.ReadGrace - time.Second)
+	x.Must(x.DB.Arm(x.Ctx(), catalog.DutyReapCheck, segment.StreamKey("s", 1, 1, 9), segment.ClassStandard, 0))
+	a := x.Auditor("a", auditor.Config{Duties: []string{"reap-check", "trim-check"}})
+	once(x, a) // it looks, and all is well
+	if _, err := x.Store.Head(x.Ctx(), segment.HeadKey(x.Chain)); err == nil {
+		x.T.Fatal("the trim-check was due too soon")
+	}
+	newest := db.Snapshot()
+	restore(db, old)
+	x.Clock.Advance(2 * time.Second)
+	_, err = a.Once(x.Ctx(), auditor.OnceOptions{})
+	db.Restore(newest)
+	return err
+}
+
+// TestLookEndsWithTheSession: what was seen of the heads before a fail-over lets nothing
+// through behind it, however short the time between.
+func TestLookEndsWithTheSession(t *testing.T) {
+	x := newTier(t)
+	err := failOver(x, (*memory.Catalog).Restore)
+	if !errors.Is(err, catalog.ErrRolledBack) {
+		t.Errorf("a trim-check behind a fail-over that lost commits: %v", err)
+	}
+	if _, err := x.Store.Head(x.Ctx(), segment.HeadKey(x.Chain)); err == nil {
+		t.Error("the head of the chain that is as its head went on, by a look of before")
+	}
+	x.RunDry()
+	x.MustBeClean()
+}
+
+// TestLookThatOutlivesItsCatalog is what is left open: a catalog that goes back, and does not
+// say so. The look is believed for its time, and the newest copy is behind a head then.
+func TestLookThatOutlivesItsCatalog(t *testing.T) {
+	x := newTier(t)
+	x.Damaged = true
+	if err := failOver(x, (*memory.Catalog).RestoreUnseen); err != nil {
+		t.Errorf("a trim-check by a look that is believed: %v", err)
+	}
+	if err := reap.CheckHead(x.Ctx(), x.Store, x.DB, x.Chain); !errors.Is(err, catalog.ErrRolledBack) {
+		t.Errorf("the newest copy against the head that went on: %v", err)
 	}
 }

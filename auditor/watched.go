@@ -103,28 +103,23 @@ func (a *Auditor) noteHold(why string, err error) {
 }
 
 // still is asked right before each request that deletes: have the clocks stepped since the
-// pass began, and is the head of every chain as the catalog has it? One chain that was rolled
-// back stops the deletes of all: they are rows of one catalog, and a chain whose own head
-// tells nothing may have lost as much. Passes that delete nothing pay no look.
+// pass began?
 func (a *Auditor) still(ctx context.Context) error {
-	if err := a.guard.still(ctx); err != nil {
-		if errors.Is(err, errHeld) { // the next pass that deletes may be a while away
-			a.ledger.hold(err.Error())
-		}
-		return err
-	}
-	return a.headsRead(ctx)
-}
-
-// headsRead is guard.rolledBack, noted.
-func (a *Auditor) headsRead(ctx context.Context) error {
-	err := a.guard.rolledBack(ctx)
-	if ctx.Err() == nil {
-		a.ledger.holdFor(HoldRolledBack, errors.Is(err, catalog.ErrRolledBack), a.Clock())
-		a.ledger.holdFor(HoldUnread, err != nil && !errors.Is(err, catalog.ErrRolledBack), a.Clock())
-		a.tellRolledBack(ctx, err)
+	err := a.guard.still(ctx)
+	if errors.Is(err, errHeld) { // the next pass that deletes may be a while away
+		a.ledger.hold(err.Error())
 	}
 	return err
+}
+
+// noteHeads enters, and tells of, what the gate said.
+func (a *Auditor) noteHeads(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	a.ledger.holdFor(HoldRolledBack, errors.Is(err, catalog.ErrRolledBack), a.Clock())
+	a.ledger.holdFor(HoldUnread, err != nil && !errors.Is(err, catalog.ErrRolledBack), a.Clock())
+	a.tellRolledBack(ctx, err)
 }
 
 // reaped notes what a reap-check knows of an object's dead bytes.

@@ -28,6 +28,8 @@ type Catalog interface {
 type Deployment interface {
 	// Now is the database's clock.
 	Now(ctx context.Context) (time.Time, error)
+	// Session is the one in which the catalog answers now (Within).
+	Session(ctx context.Context) (Session, error)
 	// Settings fails with ErrNotFound on a catalog that was never initialised.
 	Settings(ctx context.Context) (Settings, error)
 	// Init creates the settings row with this deployment id unless one stands, and

@@ -23,7 +23,7 @@
 //	trim, retention    trimrules.go, retentionrules.go, teardownrules.go
 //	markers            markerrules.go
 //	read               planrules.go, live.go, reflist.go, tokenrules.go
-//	after a rollback   head.go
+//	after a rollback   head.go, session.go
 //	a pool's counters  pool.go
 //
 // Every verb is one transaction. A verb either happened as a whole, or it

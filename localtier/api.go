@@ -34,6 +34,7 @@ type Catalog interface {
 	// Topologies says when the epoch is over, and its retention.
 	Topologies(ctx context.Context) ([]catalog.Topology, error)
 	RaiseWatermark(ctx context.Context, w catalog.Watermark) (catalog.ChainRow, error)
+	Session(ctx context.Context) (catalog.Session, error)
 	Now(ctx context.Context) (time.Time, error)
 }
 

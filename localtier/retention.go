@@ -122,7 +122,13 @@ func (s *shardLog) raise(ctx context.Context, policy catalog.Retention, slots []
 	}
 	// A row that was rolled back behind its head, and by its watermark alone, would catch up
 	// with it by what this owner remembers: nobody knew then that commits were lost, and what
-	// else was lost with them would be deleted.
+	// else was lost with them would be deleted. The commit below is made in the session that was
+	// looked at, or not at all: it may be sent again, behind a fail-over.
+	session, err := s.catalog.Session(ctx)
+	if err != nil {
+		return catalog.ChainRow{}, false, fmt.Errorf("read the catalog's session: %w", err)
+	}
+	ctx = catalog.Within(ctx, session)
 	if row, err := s.look(ctx); err != nil {
 		return row, false, err
 	}

@@ -116,6 +116,40 @@ func TestRetainOfARolledBackRow(t *testing.T) {
 	w.mustClose(a)
 }
 
+// TestRetainBehindAFailOver: a watermark is raised in the session in which the head was looked
+// at, and by the next run if that one ended meanwhile.
+func TestRetainBehindAFailOver(t *testing.T) {
+	w := newWorld(t, 1)
+	w.keepRows(1)
+	c := &failsOver{Catalog: w.cat}
+	a := w.open("a", func(o *Options) { o.Catalog = c })
+	w.slots(a, 3)
+	c.over = true
+	if out, err := a.Retain(t.Context()); !errors.Is(err, catalog.ErrSessionEnded) || w.chain(0).WatermarkSeq != 0 {
+		t.Errorf("%+v, %v, row %+v", out, err, w.chain(0))
+	}
+	c.over = false
+	if out := mustRetain(t, a); !out.Raised {
+		t.Errorf("the next run: %+v", out)
+	}
+	w.mustClose(a)
+}
+
+// failsOver is another server by the time a watermark is raised.
+type failsOver struct {
+	Catalog
+	over bool
+}
+
+func (c *failsOver) RaiseWatermark(ctx context.Context, m catalog.Watermark) (catalog.ChainRow, error) {
+	if c.over {
+		if err := catalog.CheckSession(ctx, "RaiseWatermark", func() catalog.Session { return "another" }); err != nil {
+			return catalog.ChainRow{}, err
+		}
+	}
+	return c.Catalog.RaiseWatermark(ctx, m)
+}
+
 // TestCutRetain cuts a run after each of its steps. Nothing above the committed watermark
 // is gone, and the next start, or run, is at it.
 func TestCutRetain(t *testing.T) {

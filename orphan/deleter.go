@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/segment"
 )
@@ -16,6 +17,7 @@ import (
 type Deleter struct {
 	classes objstore.Classes
 	dry     bool
+	gate    catalog.Gate                    // nil: open
 	ask     func(ctx context.Context) error // nil: deletes may go on
 
 	mu    sync.Mutex // lines
@@ -36,21 +38,20 @@ const maxLines = 100_000
 // NewDeleter deletes from the buckets of each class.
 func NewDeleter(classes objstore.Classes) *Deleter { return &Deleter{classes: classes} }
 
-// Asking makes d ask before each request that deletes: an error is its result, and
-// nothing was deleted. What was judged due by a clock that stepped since the pass began is
-// so seen before it goes (I4).
-func (d *Deleter) Asking(ask func(ctx context.Context) error) *Deleter {
-	d.ask = ask
+// Asking makes d send each request that deletes through gate, and ask behind it: an error of
+// either is its result, and nothing was deleted. What was judged due by a clock that stepped
+// since the pass began is so seen before it goes (I4).
+func (d *Deleter) Asking(gate catalog.Gate, ask func(ctx context.Context) error) *Deleter {
+	d.gate, d.ask = gate, ask
 	return d
 }
 
-// Ask says whether deletes may go on: for who is about to say in a chain's head what will be
-// deleted.
-func (d *Deleter) Ask(ctx context.Context) error {
-	if d.ask == nil {
-		return nil
+// Through makes an act that is no delete yet, and says in a chain's head what will be deleted.
+func (d *Deleter) Through(ctx context.Context, act func(ctx context.Context) error) error {
+	if d.gate == nil {
+		return act(ctx)
 	}
-	return d.ask(ctx)
+	return d.gate(ctx, act)
 }
 
 // NewDryRun records and deletes nothing.
@@ -83,18 +84,26 @@ func (d *Deleter) TrimRecords(ctx context.Context, class segment.Class, keys []s
 	return d.keys(ctx, class, keys)
 }
 
-func (d *Deleter) keys(ctx context.Context, class segment.Class, keys []string) ([]objstore.DeleteResult, error) {
+func (d *Deleter) keys(ctx context.Context, class segment.Class, keys []string) (results []objstore.DeleteResult, err error) {
 	if d.dry {
 		return nil, fmt.Errorf("%w: a dry run deletes nothing", objstore.ErrInvalid)
 	}
 	set, err := d.classes.Set(string(class))
-	if err == nil {
-		err = d.Ask(ctx)
-	}
 	if err != nil {
 		return nil, err
 	}
-	return set.Delete(ctx, keys)
+	err = d.Through(ctx, func(ctx context.Context) error {
+		if d.ask != nil {
+			if err := d.ask(ctx); err != nil {
+				return err
+			}
+		}
+		// A fail-over here: what goes was given up in the catalog that was looked at, and the
+		// newest copy of it says so, too.
+		results, err = set.Delete(ctx, keys)
+		return err
+	})
+	return results, err
 }
 
 // WouldGo records that a key would be deleted.

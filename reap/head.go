@@ -13,6 +13,7 @@ import (
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/objstore"
+	"github.com/strandline/strandline/orphan"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -62,8 +63,21 @@ type seenHead struct {
 	etag string
 }
 
-// writeHead is WriteHead from a head that the caller read before, if seen is not nil:
-// should it have been replaced since, the write is lost and the head read again.
+// writeHead is WriteHead through the gate of del. Where any chain's row is behind its head, the
+// newest copy of the catalog is to come back, and would be behind a head that was brought up to
+// the rows of the older one meanwhile: for ever, since a head never goes back. The row is read
+// in the session that the gate looked at, so a fail-over before that read refuses it, and one
+// behind it finds in the head what the newest copy has.
+func (p place) writeHead(ctx context.Context, del *orphan.Deleter, cat HeadCatalog, seen *seenHead) (written time.Time, err error) {
+	err = del.Through(ctx, func(ctx context.Context) error {
+		written, err = writeHead(ctx, p.set.First(), cat, p.chain, seen)
+		return err
+	})
+	return written, err
+}
+
+// writeHead begins from a head that the caller read before, if seen is not nil: should it
+// have been replaced since, the write is lost and the head read again.
 func writeHead(ctx context.Context, store HeadStore, cat HeadCatalog, chain segment.Chain, seen *seenHead) (written time.Time, err error) {
 	var last error
 	for range headTries {

@@ -51,7 +51,7 @@ type Reclaimer struct {
 	page    int
 }
 
-// NewReclaimer wires a reclaimer; del only says whether this is a dry run.
+// NewReclaimer wires a reclaimer; of del it needs the gate, and whether this is a dry run.
 func NewReclaimer(cat ReclaimCatalog, classes objstore.Classes, del *orphan.Deleter) *Reclaimer {
 	return &Reclaimer{cat: cat, classes: classes, del: del, page: walkPage}
 }
@@ -94,7 +94,7 @@ func (r *Reclaimer) RunOnce(ctx context.Context, m catalog.Marker) (ReclaimRepor
 func (r *Reclaimer) writeHead(ctx context.Context, at place, _ *ReclaimReport) error {
 	// Crash before or after the write: the watermark stands in the row, the marker with
 	// it. A head that is behind is fine, and written by the next run.
-	_, err := WriteHead(ctx, at.set.First(), r.cat, at.chain)
+	_, err := at.writeHead(ctx, r.del, r.cat, nil)
 	return err
 }
 

@@ -98,7 +98,7 @@ func (t *Trimmer) RunOnce(ctx context.Context, m catalog.Marker) (TrimReport, er
 	if err := t.deleteDue(ctx, at, &r); err != nil {
 		return r, fmt.Errorf("trim-check %s: %w", chain, err)
 	}
-	return r, t.conclude(ctx, m, at.set.First(), &r)
+	return r, t.conclude(ctx, m, at, &r)
 }
 
 func (t *Trimmer) placeOf(ctx context.Context, chain segment.Chain) (place, error) {
@@ -119,13 +119,8 @@ func (t *Trimmer) deleteDue(ctx context.Context, at place, r *TrimReport) error 
 		}
 		if !headWritten {
 			// Crash before it: nothing is deleted yet. After it: the bucket alone says
-			// what may be missing, which a rebuild relies on. A head that goes on under a
-			// catalog which was rolled back is ahead of the newest copy for ever, on any
-			// chain: so it is asked before, too.
-			if err := t.del.Ask(ctx); err != nil {
-				return err
-			}
-			if err := t.writeHead(ctx, at.set.First(), at.chain, r); err != nil {
+			// what may be missing, which a rebuild relies on.
+			if err := t.writeHead(ctx, at, r); err != nil {
 				return err
 			}
 			headWritten = true
@@ -170,8 +165,7 @@ func failures(results []objstore.DeleteResult) error {
 }
 
 // conclude is step 3.
-func (t *Trimmer) conclude(ctx context.Context, m catalog.Marker, store HeadStore, r *TrimReport) error {
-	chain := r.Chain.Chain
+func (t *Trimmer) conclude(ctx context.Context, m catalog.Marker, at place, r *TrimReport) error {
 	switch planConclude(&r.Chain) {
 	case nothingLeft:
 		r.Outcome = TrimDone
@@ -180,31 +174,28 @@ func (t *Trimmer) conclude(ctx context.Context, m catalog.Marker, store HeadStor
 		r.Outcome = TrimWaits
 		return t.waitOut(ctx, m, &r.Chain)
 	}
-	if err := t.del.Ask(ctx); err != nil { // the head is written below
-		return err
-	}
 	from, to := r.Chain.Condemned, r.Chain.Rewritten
-	row, err := t.cat.CondemnSlots(ctx, m.MarkerRef, chain, from, to)
+	row, err := t.cat.CondemnSlots(ctx, m.MarkerRef, at.chain, from, to)
 	if errors.Is(err, catalog.ErrConflict) {
 		r.Outcome = TrimArmed // another check came first, or an arm: it is due again
 		return t.cat.Postpone(ctx, m.MarkerRef, 0, "")
 	}
 	if err != nil {
-		return fmt.Errorf("condemn slots of %s: %w", chain, err)
+		return fmt.Errorf("condemn slots of %s: %w", at.chain, err)
 	}
 	// Crash here: condemned in the row, not yet in the head. The next check writes
 	// the head before its first delete.
 	r.Chain, r.Outcome, r.Condemned = row, TrimCondemned, int(to-from)
-	return t.writeHead(ctx, store, chain, r)
+	return t.writeHead(ctx, at, r)
 }
 
 // writeHead brings the head up to the row, and notes both clocks.
-func (t *Trimmer) writeHead(ctx context.Context, store HeadStore, chain segment.Chain, r *TrimReport) error {
+func (t *Trimmer) writeHead(ctx context.Context, at place, r *TrimReport) error {
 	before, err := t.cat.Now(ctx)
 	if err != nil {
 		return err
 	}
-	written, err := writeHead(ctx, store, t.cat, chain, r.seen)
+	written, err := at.writeHead(ctx, t.del, t.cat, r.seen)
 	r.seen = nil // what stands now is another
 	if err != nil || written.IsZero() {
 		return err

@@ -9,6 +9,7 @@ func Run(t *testing.T, open Open) {
 		run  func(*testing.T, Open)
 	}{
 		{"Settings", testSettings},
+		{"Session", testSession},
 		{"Margins", testMargins},
 		{"MarginVerbs", testMarginVerbs},
 		{"Topology", testTopology},

@@ -14,6 +14,9 @@ func (w *Twin) Now(ctx context.Context) (time.Time, error) {
 	return call(w, "Now", func(cat catalog.Catalog) (time.Time, error) { return cat.Now(ctx) })
 }
 
+// Session is the first one's: a verb that is bound to it is held to it there alone.
+func (w *Twin) Session(ctx context.Context) (catalog.Session, error) { return w.first.Session(ctx) }
+
 func (w *Twin) Settings(ctx context.Context) (catalog.Settings, error) {
 	return call(w, "Settings", func(cat catalog.Catalog) (catalog.Settings, error) { return cat.Settings(ctx) })
 }

@@ -16,7 +16,9 @@ func (c *Catalog) Now(ctx context.Context) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, typed("Now", err)
 	}
-	return c.clock(), nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.clock(), catalog.CheckSession(ctx, "Now", c.session)
 }
 
 // Settings is what stands.

@@ -28,10 +28,11 @@ type Catalog struct {
 	skip       map[Guard]bool
 	windowRefs int
 
-	mu      sync.Mutex
-	closed  bool    // under mu
-	t       *tables // under mu
-	changes uint64  // under mu
+	mu       sync.Mutex
+	closed   bool    // under mu
+	t        *tables // under mu
+	changes  uint64  // under mu
+	sessions int     // under mu: how many ended
 }
 
 var _ catalog.Catalog = (*Catalog)(nil)
@@ -111,6 +112,9 @@ func (c *Catalog) begin(ctx context.Context, verb string) (tx, error) {
 	}
 	if err := ctx.Err(); err != nil {
 		return tx{}, typed(verb, err)
+	}
+	if err := catalog.CheckSession(ctx, verb, c.session); err != nil {
+		return tx{}, err
 	}
 	return tx{tables: c.t, now: plain(c.clock()), skip: c.skip}, nil
 }

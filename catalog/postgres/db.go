@@ -179,6 +179,9 @@ func prepareConn(ctx context.Context, c *pgx.Conn) error {
 	if _, err := c.Exec(ctx, "SET synchronous_commit = "+commits); err != nil {
 		return err
 	}
+	if err := rememberSession(ctx, c); err != nil {
+		return err
+	}
 	return steadyPlans(ctx, c)
 }
 

@@ -58,6 +58,7 @@
 //	schema.go     migrations, forward only; migrations/*.sql
 //	standing.go   a schema that has to be there already
 //	newer.go      a schema that a newer build brought up while this one runs
+//	session.go    which server a connection leads to
 //	tx.go         the queue of statements, and the transaction around it
 //	retry.go      run again, commit, give up; errors.go: kinds; notices.go: warnings
 //	rows.go refs.go   rows to values and back (with catalog/internal/column), locks; insert.go refs by COPY

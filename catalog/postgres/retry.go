@@ -50,6 +50,7 @@ func (d *DB) run(ctx context.Context, verb, begin string, fn func(*tx) error) er
 		return err
 	}
 	defer d.closing.RUnlock()
+	fn = inSession(ctx, verb, fn)
 	var lost, away backoff
 	for {
 		err := d.attempt(ctx, begin, fn)

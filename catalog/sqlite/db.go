@@ -58,6 +58,7 @@ type DB struct {
 	readers chan *conn
 	writer  *committer // nil if read-only
 	newer   newer
+	file    os.FileInfo // as it was opened
 
 	closing sync.RWMutex // held for reading by every verb
 	closed  bool
@@ -135,6 +136,9 @@ func (d *DB) open(ctx context.Context) error {
 			return err
 		}
 		d.readers <- c
+	}
+	if d.file, err = os.Stat(d.opt.Path); err != nil {
+		return mapError("open "+d.opt.Path, err)
 	}
 	return nil
 }
@@ -255,6 +259,9 @@ func (d *DB) read(ctx context.Context, verb string, fn func(*tx) error) error {
 		return err
 	}
 	defer d.closing.RUnlock()
+	if err := catalog.CheckSession(ctx, verb, d.session); err != nil {
+		return err
+	}
 	var c *conn
 	select {
 	case c = <-d.readers:
@@ -278,6 +285,9 @@ func (d *DB) write(ctx context.Context, verb string, fn func(*tx) error) error {
 	defer d.closing.RUnlock()
 	if d.writer == nil {
 		return fmt.Errorf("%w: %s", catalog.ErrReadOnly, verb)
+	}
+	if err := catalog.CheckSession(ctx, verb, d.session); err != nil {
+		return err
 	}
 	return mapError(verb, d.writer.do(ctx, fn))
 }

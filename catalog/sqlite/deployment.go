@@ -18,6 +18,9 @@ func (d *DB) Now(ctx context.Context) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, mapError("Now", err)
 	}
+	if err := catalog.CheckSession(ctx, "Now", d.session); err != nil {
+		return time.Time{}, err
+	}
 	return d.clock(), nil
 }
 

@@ -25,6 +25,9 @@
 // bring it up while this one runs, and then nothing is read or changed here any more
 // (catalog.ErrNewer).
 //
+// The file that was opened is a session (session.go): whoever rests on what was seen in it is
+// refused once another one stands in its place.
+//
 // Files: db.go and pool.go (connections), schema.go, fs_*.go (which file systems), committer.go
 // and flock.go (the picture above), tx.go and errors.go, rows.go and refs.go (what there is),
 // next.go (what a commit arms). The other files are a group of verbs each.

@@ -23,7 +23,7 @@ func (s *Sim) mendCatalog() error {
 	}
 	behind := s.headsAhead(b.newest.View())
 	if len(b.known) > 0 && len(behind) > 0 {
-		if b.headAt.Sub(b.at) <= s.lookTime() {
+		if s.mayOvertake() {
 			s.cover.hitLocked(s, "a head overtook the newest catalog")
 			b.overtaken = true
 			return nil

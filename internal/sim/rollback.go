@@ -18,7 +18,11 @@ type rollback struct {
 	old    *memory.Snapshot
 	newest *memory.Snapshot // nil: it did not happen
 	at     time.Time
+	// unseen: the catalog's session goes on, so that a look at the heads of before is believed.
+	unseen bool
 	known  []segment.Chain // whose heads are ahead
+	// atOnce: heads were ahead from the beginning, and not by a write that came late.
+	atOnce bool
 	// refused: a writer would not open its directory, since the catalog is older than it.
 	refused bool
 	// gone are the objects that refs name again and that were deleted before: rows that
@@ -30,8 +34,8 @@ type rollback struct {
 	deletes int
 	// headAt is when a head was last written.
 	headAt time.Time
-	// overtaken: a head went on right after it, by a look of before. Neither copy of the catalog
-	// fits all heads then: rows can be read, and what is left is a rebuild from the bucket.
+	// overtaken: a head went on right after it, by a look of before that nothing ended. Neither copy
+	// of the catalog fits all heads then: rows can be read, and what is left is a rebuild from the bucket.
 	overtaken bool
 	// made counts the epochs that it forgot, and that were made anew.
 	made int
@@ -74,6 +78,7 @@ func (s *Sim) drawRollback() {
 	if s.rng.IntN(2) == 0 {
 		lost = s.between(s.cfg.ReadGrace, s.cfg.Span/3)
 	}
+	s.back.unseen = s.rng.IntN(4) == 0
 	at := s.between(s.cfg.Span/3, s.cfg.Span*55/100)
 	s.in(at-lost, func() { s.back.old = s.cat.Snapshot() })
 	s.in(at, func() { s.rollBack(lost) })
@@ -85,7 +90,12 @@ func (s *Sim) rollBack(lost time.Duration) {
 	defer s.applying.Unlock()
 	b := &s.back
 	b.newest, b.at = s.cat.Snapshot(), time.Now()
-	s.cat.Restore(b.old)
+	if b.unseen {
+		s.cat.RestoreUnseen(b.old)
+		s.cover.hitLocked(s, "rolled back in one session")
+	} else {
+		s.cat.Restore(b.old)
+	}
 	// What was sent to the copy that is gone comes to nothing.
 	s.mu.Lock()
 	keep := s.late[:0]
@@ -101,7 +111,8 @@ func (s *Sim) rollBack(lost time.Duration) {
 	s.mu.Unlock()
 	s.check.rebase()
 	b.known = s.ahead()
-	if len(b.known) > 0 {
+	b.atOnce = len(b.known) > 0
+	if b.atOnce {
 		s.cover.hitLocked(s, "rolled back, and known")
 	} else {
 		s.cover.hitLocked(s, "rolled back, and not known")
@@ -127,9 +138,23 @@ func (s *Sim) headsAhead(v memory.View) (chains []segment.Chain) {
 	return chains
 }
 
-// lookTime is how long a delete may go on that was let through before the rollback: what an
-// auditor saw of the heads is good for an eighth of the grace, and a request for a minute.
-func (s *Sim) lookTime() time.Duration { return s.cfg.ReadGrace/8 + time.Minute }
+// lookTime is how long a delete may go on that was let through before the rollback: a request
+// is good for a minute, and where the session did not end, what an auditor saw of the heads is for
+// an eighth of the grace.
+func (s *Sim) lookTime() time.Duration {
+	if s.back.unseen {
+		return s.cfg.ReadGrace/8 + time.Minute
+	}
+	return time.Minute
+}
+
+// mayOvertake says that a head may have gone on with the older rows, ahead of the newest copy:
+// by a look of before that is still believed. Where the session ended none is; a head that was on its way
+// has what the newest copy has.
+func (s *Sim) mayOvertake() bool {
+	b := &s.back
+	return (b.unseen || !b.atOnce) && b.headAt.Sub(b.at) <= s.lookTime()
+}
 
 // deleteSince holds a delete to 03 §0: none where a chain's row is behind its head. It says
 // whether the other rules apply to it.

@@ -17,6 +17,12 @@ func (x *around) Now(ctx context.Context) (time.Time, error) {
 	})
 }
 
+func (x *around) Session(ctx context.Context) (catalog.Session, error) {
+	return one(ctx, x, Verb{Name: "Session"}, func(ctx context.Context) (catalog.Session, error) {
+		return x.catalog.Session(ctx)
+	})
+}
+
 func (x *around) Settings(ctx context.Context) (catalog.Settings, error) {
 	return one(ctx, x, Verb{Name: "Settings"}, func(ctx context.Context) (catalog.Settings, error) {
 		return x.catalog.Settings(ctx)

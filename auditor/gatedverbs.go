@@ -1,0 +1,51 @@
+package auditor
+
+import (
+	"context"
+	"errors"
+
+	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
+)
+
+// gated is the catalog of all duties. Of its verbs those go through the gate that could bring
+// the row of a chain which was rolled back up to its head again, so that nobody knew any more
+// that it had lost commits: the cursors that catalog.CheckHead holds against a head.
+// TestEveryVerbHasItsGate says of each other one why it may go round.
+type gated struct {
+	catalog.Catalog
+	gate catalog.Gate
+}
+
+// AbsorbSlot goes on where a head cannot be read: that says nothing, and absorbs are owed to
+// those who wait for an acknowledgement.
+func (c gated) AbsorbSlot(ctx context.Context, s catalog.Absorb) (out catalog.Absorbed, err error) {
+	tried := false
+	err = c.gate(ctx, func(ctx context.Context) (err error) {
+		tried = true
+		out, err = c.Catalog.AbsorbSlot(ctx, s)
+		return err
+	})
+	if !tried && !errors.Is(err, catalog.ErrRolledBack) {
+		return c.Catalog.AbsorbSlot(ctx, s)
+	}
+	return out, err
+}
+
+// RaiseWatermark waits for heads that cannot be read: what they know of is kept.
+func (c gated) RaiseWatermark(ctx context.Context, w catalog.Watermark) (row catalog.ChainRow, err error) {
+	err = c.gate(ctx, func(ctx context.Context) (err error) {
+		row, err = c.Catalog.RaiseWatermark(ctx, w)
+		return err
+	})
+	return row, err
+}
+
+// CondemnSlots waits, too.
+func (c gated) CondemnSlots(ctx context.Context, m catalog.MarkerRef, chain segment.Chain, expect, to segment.ID) (row catalog.ChainRow, err error) {
+	err = c.gate(ctx, func(ctx context.Context) (err error) {
+		row, err = c.Catalog.CondemnSlots(ctx, m, chain, expect, to)
+		return err
+	})
+	return row, err
+}

@@ -1,0 +1,50 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/strandline/strandline/catalog"
+)
+
+// TestSessionOfAFile: it ends with another file in its place, of which the connections here
+// would never hear.
+func TestSessionOfAFile(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	d, err := Open(ctx, Options{Path: path, Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	s, err := d.Session(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := catalog.Within(ctx, s)
+	if _, err := d.Now(within); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".older", []byte("an older copy"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".older", path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Now(within); !errors.Is(err, catalog.ErrSessionEnded) {
+		t.Errorf("a read within the session of the file before: %v", err)
+	}
+	if err := d.Audit(within, "test", "", ""); !errors.Is(err, catalog.ErrSessionEnded) {
+		t.Errorf("a write within it: %v", err)
+	}
+	if s, err := d.Session(ctx); !errors.Is(err, catalog.ErrUnavailable) || !strings.Contains(err.Error(), "end this process") {
+		t.Errorf("the session now: %q, %v", s, err)
+	}
+}
