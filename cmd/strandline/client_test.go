@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/strandline/strandline/client"
 	"github.com/strandline/strandline/internal/otlp"
@@ -30,5 +32,17 @@ func TestForwardedWithoutToken(t *testing.T) {
 	var later *otlp.LaterError
 	if !errors.As(err, &later) || !strings.Contains(err.Error(), "--token-from") {
 		t.Error(err)
+	}
+}
+
+// TestForwardedFullDisk: logs that the owner has no room for are answered as those that this
+// writer has none for: OTLP's senders come again after 429, and know no 507.
+func TestForwardedFullDisk(t *testing.T) {
+	for code, slow := range map[string]bool{"disk-full": true, "backpressure": true, "busy": true, "fenced": false} {
+		var later *otlp.LaterError
+		err := forwarded(fmt.Errorf("append: %w", &client.Problem{Status: 507, Code: code, RetryAfter: 7 * time.Second}))
+		if !errors.As(err, &later) || later.Slow != slow || later.After != 7*time.Second {
+			t.Errorf("%s: %+v", code, later)
+		}
 	}
 }

@@ -197,7 +197,7 @@ func forwarded(err error) error {
 	if p.Code == "unauthenticated" || p.Code == "forbidden" {
 		err = fmt.Errorf("%w; give this writer a token with scope append by --token-from", err)
 	}
-	slow := p.Code == "backpressure" || p.Code == "busy"
+	slow := p.Code == "backpressure" || p.Code == "busy" || p.Code == "disk-full" // what this writer answers 429 itself
 	return &otlp.LaterError{After: p.RetryAfter, Slow: slow, Err: fmt.Errorf("forwarded: %w", err)}
 }
 

@@ -263,6 +263,7 @@ func TestVerdicts(t *testing.T) {
 		retry string
 	}{
 		{pressure, 429, codes.ResourceExhausted, "3"},
+		{&localtier.BackpressureError{Full: true, RetryAfter: 5 * time.Second}, 429, codes.ResourceExhausted, "5"},
 		{fmt.Errorf("append: %w", wal.ErrBackpressure), 429, codes.ResourceExhausted, "1"},
 		{&LaterError{After: 7 * time.Second, Slow: true, Err: errors.New("forwarded")}, 429, codes.ResourceExhausted, "7"},
 		{&LaterError{After: 7 * time.Second, Err: errors.New("forwarded")}, 503, codes.Unavailable, "7"},

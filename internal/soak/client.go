@@ -37,7 +37,7 @@ func (p *problem) Error() string {
 // wroteNothing says whether a refusal came before anything was written.
 func (p *problem) wroteNothing() bool {
 	switch p.Code {
-	case "not-owner", "epoch-over", "backpressure", "busy", "sequence":
+	case "not-owner", "epoch-over", "backpressure", "disk-full", "busy", "sequence":
 		return true
 	}
 	return false
@@ -45,7 +45,11 @@ func (p *problem) wroteNothing() bool {
 
 // passing says whether a refusal is one that faults like ours explain.
 func (p *problem) passing() bool {
-	return p.Status == http.StatusServiceUnavailable || p.Status == http.StatusMisdirectedRequest || p.Code == "sequence" || p.Code == "forked"
+	switch p.Status {
+	case http.StatusServiceUnavailable, http.StatusMisdirectedRequest, http.StatusInsufficientStorage:
+		return true
+	}
+	return p.Code == "sequence" || p.Code == "forked"
 }
 
 // neverSent says that a request did not reach anybody.
