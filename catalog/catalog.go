@@ -40,7 +40,7 @@ type Deployment interface {
 	SeedReadGrace(ctx context.Context, d time.Duration) (Margin, error)
 	SeedOrphanGrace(ctx context.Context, d time.Duration) (Margin, error)
 	// SetReadGrace and SetOrphanGrace change a margin; the new value takes effect after one
-	// old grace (ChangeMargin). The value that stands is a no-op. ErrConflict while an
+	// old grace (SafetyMargin.Change). The value that stands is a no-op. ErrConflict while an
 	// earlier change is not in force yet ("change under way").
 	SetReadGrace(ctx context.Context, d time.Duration) (Margin, error)
 	SetOrphanGrace(ctx context.Context, d time.Duration) (Margin, error)

@@ -62,24 +62,35 @@ func checkAcquire(row *ChainRow, a *Acquire, now time.Time) error {
 	return nil
 }
 
+// Claim is whose a chain is, as a caller has it.
+type Claim struct {
+	segment.Chain
+	Owner segment.UUID
+	Term  segment.Term
+}
+
 // CheckOwner is the fence of everything an owner does to its chain row.
-func CheckOwner(verb string, row *ChainRow, owner segment.UUID, term segment.Term) error {
-	if row.Owner != owner || row.Term != term {
-		return conflict(ErrFenced, verb, "owner and term", fmt.Sprintf("%s term %d", owner, term), fmt.Sprintf("%s term %d", row.Owner, row.Term))
+func CheckOwner(verb string, row *ChainRow, c Claim) error {
+	if row.Owner != c.Owner || row.Term != c.Term {
+		return conflict(ErrFenced, verb, "owner and term", fmt.Sprintf("%s term %d", c.Owner, c.Term), fmt.Sprintf("%s term %d", row.Owner, row.Term))
 	}
 	return nil
 }
 
-// CheckAbsorb holds a slot against the chain row (03 §2 step 3). stood is the slot
-// row at its position, nil if there is none; term is the row of the slot's term in
-// the term table, nil if there is none. already means that this very slot was
-// absorbed before.
-func CheckAbsorb(row *ChainRow, a *Absorb, stood *SlotRow, term *TermRow, now time.Time) (already bool, err error) {
+// Absorbing is what an absorb is held against, beside the chain row.
+type Absorbing struct {
+	Stood *SlotRow // at the slot's position; nil: none
+	Term  *TermRow // of the slot's term in the term table; nil: none
+}
+
+// CheckAbsorb holds a slot against the chain row (03 §2 step 3). already means that this
+// very slot was absorbed before.
+func CheckAbsorb(row *ChainRow, a *Absorb, look Absorbing, now time.Time) (already bool, err error) {
 	const verb = "AbsorbSlot"
 	s := &a.Slot
 	switch {
 	case s.ID < row.AbsorbedEnd:
-		return true, checkAbsorbed(row, a, stood, term)
+		return true, checkAbsorbed(row, a, look)
 	case s.ID > row.AbsorbedEnd:
 		return false, Conflict(verb, "absorbed_end", s.ID, row.AbsorbedEnd)
 	case a.CallerTerm != 0 && a.CallerTerm < row.Term, a.CallerTerm == row.Term && a.CallerTerm != 0 && a.CallerOwner != row.Owner:
@@ -124,9 +135,9 @@ func checkVoid(row *ChainRow, a *Absorb, now time.Time) error {
 // checkAbsorbed decides about a position below absorbed_end. A caller that owns
 // (or once owned) the chain acknowledges rows on nil, so it must hold the chain's
 // present term (K1). Anyone else acknowledges nothing and only needs the slot row.
-func checkAbsorbed(row *ChainRow, a *Absorb, stood *SlotRow, term *TermRow) error {
+func checkAbsorbed(row *ChainRow, a *Absorb, look Absorbing) error {
 	const verb = "AbsorbSlot"
-	s := &a.Slot
+	s, stood, term := &a.Slot, look.Stood, look.Term
 	owner := a.CallerTerm != 0 || a.CallerOwner != segment.UUID{}
 	if owner && (a.CallerTerm != row.Term || a.CallerOwner != row.Owner) {
 		return conflict(ErrFenced, verb, "caller's term", fmt.Sprintf("%s term %d", a.CallerOwner, a.CallerTerm), fmt.Sprintf("%s term %d", row.Owner, row.Term))

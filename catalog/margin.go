@@ -60,9 +60,9 @@ func (k SafetyMargin) ValidateSeed(v time.Duration) error {
 	return nil
 }
 
-// Change is ChangeMargin of what stands in settings.
+// Change is the margin in the settings after an operator set it to v.
 func (k SafetyMargin) Change(s *Settings, v time.Duration, now time.Time) (Margin, error) {
-	return ChangeMargin("Set "+k.Name, *k.Of(s), v, k.Least, now)
+	return k.change(*k.Of(s), v, now)
 }
 
 // Initialised: a deployment was named; what to do if none was.
@@ -100,15 +100,16 @@ func (s Settings) PlanTTL(now time.Time) time.Duration {
 	return s.ReadGrace.Reading(now, LeastReadGrace) / 2
 }
 
-// ChangeMargin is the margin m after an operator set it to v. Until one old grace has
+// change is the margin m after an operator set it to v. Until one old grace has
 // passed both values count, each side going by the careful one: a plan made before the
 // change is over by then, and so is every wait that began before it. One that nobody had
 // set is seeded. A second change waits until the first is in force, or the two of them
 // would have three values to mind.
-func ChangeMargin(verb string, m Margin, v, least time.Duration, now time.Time) (Margin, error) {
+func (k SafetyMargin) change(m Margin, v time.Duration, now time.Time) (Margin, error) {
+	verb := "Set " + k.Name
 	switch {
-	case v < least:
-		return m, Invalid(verb, "%v is below the least, %v", v, least)
+	case v < k.Least:
+		return m, Invalid(verb, "%v is below the least, %v", v, k.Least)
 	case !m.Seeded:
 		return SeedMargin(v, now), nil
 	case v == m.Value:

@@ -109,10 +109,10 @@ func TestDerivableMerged(t *testing.T) {
 }
 
 func TestChangeMargin(t *testing.T) {
-	at := t0
+	at, of := t0, SafetyMargin{Name: "ReadGrace", Least: time.Second}
 	change := func(m Margin, v time.Duration) Margin {
 		t.Helper()
-		got, err := ChangeMargin("Set", m, v, time.Second, at)
+		got, err := of.change(m, v, at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestChangeMargin(t *testing.T) {
 		t.Error("the value that stands changes nothing")
 	}
 	at = raised.Effective.Add(-1)
-	if m, err := ChangeMargin("Set", raised, 2*time.Hour, time.Second, at); !errors.Is(err, ErrConflict) || m != raised {
+	if m, err := of.change(raised, 2*time.Hour, at); !errors.Is(err, ErrConflict) || m != raised {
 		t.Errorf("a second change before the first is in force: %+v, %v", m, err)
 	}
 	at = raised.Effective
@@ -138,7 +138,7 @@ func TestChangeMargin(t *testing.T) {
 	if lowered.Effective != at.Add(time.Hour) || lowered.Old != time.Hour {
 		t.Errorf("lowered %+v", lowered)
 	}
-	if _, err := ChangeMargin("Set", lowered, time.Second-1, time.Second, at.Add(time.Hour)); !errors.Is(err, ErrInvalid) {
+	if _, err := of.change(lowered, time.Second-1, at.Add(time.Hour)); !errors.Is(err, ErrInvalid) {
 		t.Errorf("below the least: %v", err)
 	}
 }

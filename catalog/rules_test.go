@@ -89,7 +89,7 @@ func TestCheckAbsorbTrimmed(t *testing.T) {
 		"a term that the row has not": {10, 6, 6, uid(1), own, false, false},
 	} {
 		a := &Absorb{Slot: SlotRow{ID: x.id, Term: x.term, UUID: uid(9)}, CallerOwner: x.own, CallerTerm: x.call, Void: x.void}
-		already, err := CheckAbsorb(&row, a, nil, x.row, t0)
+		already, err := CheckAbsorb(&row, a, Absorbing{Term: x.row}, t0)
 		if !already || (err == nil) != x.ok || !x.ok && !errors.Is(err, ErrFenced) {
 			t.Errorf("%s: already %v, %v", name, already, err)
 		}
@@ -108,7 +108,7 @@ func TestCheckVoid(t *testing.T) {
 		"stranger, living lease":    {segment.UUID{}, 0, t0.Add(-1), false},
 		"stranger, after the lease": {segment.UUID{}, 0, t0, true},
 	} {
-		_, err := CheckAbsorb(&row, &Absorb{Slot: SlotRow{ID: 3}, CallerOwner: x.owner, CallerTerm: x.term, Void: true}, nil, nil, x.now)
+		_, err := CheckAbsorb(&row, &Absorb{Slot: SlotRow{ID: 3}, CallerOwner: x.owner, CallerTerm: x.term, Void: true}, Absorbing{}, x.now)
 		if (err == nil) != x.ok {
 			t.Errorf("%s: %v", name, err)
 		}

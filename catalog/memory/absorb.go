@@ -32,7 +32,7 @@ func (t *tx) absorb(a *catalog.Absorb) (catalog.Absorbed, error) {
 		}
 	}
 	term, _ := t.term.get(termKey{s.Chain, s.Term})
-	already, err := t.checkAbsorb(&row, a, stood, term)
+	already, err := t.checkAbsorb(&row, a, catalog.Absorbing{Stood: stood, Term: term})
 	if already && err == nil && t.skip[DeadRefs] {
 		t.insertDead(a)
 	}
@@ -56,9 +56,9 @@ func (t *tx) absorb(a *catalog.Absorb) (catalog.Absorbed, error) {
 }
 
 // checkAbsorb asks the guards, but for those that are skipped.
-func (t *tx) checkAbsorb(row *catalog.ChainRow, a *catalog.Absorb, stood *catalog.SlotRow, term *catalog.TermRow) (bool, error) {
+func (t *tx) checkAbsorb(row *catalog.ChainRow, a *catalog.Absorb, look catalog.Absorbing) (bool, error) {
 	if len(t.skip) == 0 {
-		return catalog.CheckAbsorb(row, a, stood, term, t.now)
+		return catalog.CheckAbsorb(row, a, look, t.now)
 	}
 	seen, ask := *row, *a
 	if t.skip[Position] && ask.Slot.ID > seen.AbsorbedEnd {
@@ -70,7 +70,7 @@ func (t *tx) checkAbsorb(row *catalog.ChainRow, a *catalog.Absorb, stood *catalo
 	if t.skip[Continues] {
 		seen.LastTerm, seen.NextSeq, seen.LastUUID = min(seen.LastTerm, ask.Slot.Term), ask.Slot.First, ask.Slot.Prev
 	}
-	return catalog.CheckAbsorb(&seen, &ask, stood, term, t.now)
+	return catalog.CheckAbsorb(&seen, &ask, look, t.now)
 }
 
 // absorbVoid: only absorbed_end moves. A slot that may hold rows keeps a parked

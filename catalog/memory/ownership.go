@@ -58,22 +58,21 @@ func (c *Catalog) RenewChain(ctx context.Context, ch segment.Chain, owner segmen
 	if lease <= 0 {
 		return catalog.ChainRow{}, catalog.Invalid("RenewChain", "lease %v", lease)
 	}
-	return c.hold(ctx, "RenewChain", ch, catalog.ChainRow{Owner: owner, Term: term}, lease)
+	return c.lease(ctx, "RenewChain", catalog.Claim{Chain: ch, Owner: owner, Term: term}, lease)
 }
 
 // ReleaseChain ends the lease; the owner stays, and may resume.
 func (c *Catalog) ReleaseChain(ctx context.Context, ch segment.Chain, owner segment.UUID, term segment.Term) error {
-	_, err := c.hold(ctx, "ReleaseChain", ch, catalog.ChainRow{Owner: owner, Term: term}, 0)
+	_, err := c.lease(ctx, "ReleaseChain", catalog.Claim{Chain: ch, Owner: owner, Term: term}, 0)
 	return err
 }
 
-// hold sets the lease's end for the owner and term that the caller claims to be.
-func (c *Catalog) hold(ctx context.Context, verb string, ch segment.Chain, claim catalog.ChainRow, lease time.Duration) (row catalog.ChainRow, err error) {
+func (c *Catalog) lease(ctx context.Context, verb string, claim catalog.Claim, lease time.Duration) (row catalog.ChainRow, err error) {
 	err = c.write(ctx, verb, func(t *tx) (err error) {
-		if row, err = t.row(ch); err != nil {
+		if row, err = t.row(claim.Chain); err != nil {
 			return err
 		}
-		if err := catalog.CheckOwner(verb, &row, claim.Owner, claim.Term); err != nil {
+		if err := catalog.CheckOwner(verb, &row, claim); err != nil {
 			return err
 		}
 		row.LeaseEnd = t.now.Add(lease)

@@ -45,11 +45,11 @@ func (t *tx) absorb(a *catalog.Absorb) (out catalog.Absorbed, err error) {
 	if err != nil {
 		return out, err
 	}
-	var stood *catalog.SlotRow
+	look := catalog.Absorbing{Term: in.term}
 	if len(in.stood) == 1 && a.Slot.ID < row.AbsorbedEnd {
-		stood = &in.stood[0]
+		look.Stood = &in.stood[0]
 	}
-	already, err := catalog.CheckAbsorb(&row, a, stood, in.term, t.now)
+	already, err := catalog.CheckAbsorb(&row, a, look, t.now)
 	if err != nil || already {
 		return catalog.Absorbed{Chain: row, Already: already && err == nil}, err
 	}

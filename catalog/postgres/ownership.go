@@ -41,21 +41,21 @@ func (d *DB) RenewChain(ctx context.Context, c segment.Chain, owner segment.UUID
 	if lease <= 0 {
 		return catalog.ChainRow{}, catalog.Invalid("RenewChain", "lease %v", lease)
 	}
-	return d.lease(ctx, "RenewChain", c, owner, term, lease)
+	return d.lease(ctx, "RenewChain", catalog.Claim{Chain: c, Owner: owner, Term: term}, lease)
 }
 
 // ReleaseChain ends the lease; the owner stays, and may resume.
 func (d *DB) ReleaseChain(ctx context.Context, c segment.Chain, owner segment.UUID, term segment.Term) error {
-	_, err := d.lease(ctx, "ReleaseChain", c, owner, term, 0)
+	_, err := d.lease(ctx, "ReleaseChain", catalog.Claim{Chain: c, Owner: owner, Term: term}, 0)
 	return err
 }
 
-func (d *DB) lease(ctx context.Context, verb string, c segment.Chain, owner segment.UUID, term segment.Term, lease time.Duration) (row catalog.ChainRow, err error) {
+func (d *DB) lease(ctx context.Context, verb string, c catalog.Claim, lease time.Duration) (row catalog.ChainRow, err error) {
 	err = d.write(ctx, verb, func(t *tx) (err error) {
-		if row, err = t.lockChain(c); err != nil {
+		if row, err = t.lockChain(c.Chain); err != nil {
 			return err
 		}
-		if err := catalog.CheckOwner(verb, &row, owner, term); err != nil {
+		if err := catalog.CheckOwner(verb, &row, c); err != nil {
 			return err
 		}
 		row.LeaseEnd = t.now.Add(lease)

@@ -31,7 +31,7 @@ func (t *tx) absorb(a *catalog.Absorb) (catalog.Absorbed, error) {
 	if err != nil {
 		return catalog.Absorbed{}, err
 	}
-	already, err := catalog.CheckAbsorb(&row, a, stood, term, t.now)
+	already, err := catalog.CheckAbsorb(&row, a, catalog.Absorbing{Stood: stood, Term: term}, t.now)
 	if err != nil || already {
 		return catalog.Absorbed{Chain: row, Already: already && err == nil}, err
 	}
