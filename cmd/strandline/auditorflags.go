@@ -31,6 +31,7 @@ type auditorFlags struct {
 	packFan     int
 	settleLease time.Duration
 	config      auditor.Config
+	room        *rewriteRoom // nil: no disk is looked at
 	given       func(name string) bool
 }
 
@@ -169,6 +170,9 @@ func (f *auditorFlags) build(t *tier, log *slog.Logger) (*auditor.Auditor, error
 	}
 	if t.watch != nil {
 		deps.Around = t.watch.Duty
+	}
+	if f.room != nil {
+		deps.Around = f.room.around(deps.Around)
 	}
 	return auditor.New(deps, f.config)
 }

@@ -11,6 +11,7 @@
 //	openstore.go       --store; opencatalog.go --catalog; founding.go, proving.go, away.go, waiting.go: what a start waits for
 //	throughcache.go    stores with the object cache in between
 //	service.go         a process that owns shards: up.go, writer.go, owner.go, nextepoch.go
+//	rewriteroom.go     what an auditor writes to a disk that is nearly full
 //	leftshards.go      rows on its disk of shards that it was not started with
 //	listen.go          HTTP, and the order of the way out, which wayout.go bounds; ready.go, pulse.go: /readyz
 //	ports.go           is anybody listening there already?

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/strandline/strandline/localtier"
 )
 
@@ -15,13 +13,14 @@ import (
 // until its lease is over (03 §1), and can publish none of it.
 type servingWriter struct {
 	*localtier.Writer
-	dir   string
-	least int64        // negative: not checked
-	newer func() error // nil: nobody looks
+	dir    string
+	least  int64        // negative: not checked
+	newer  func() error // nil: nobody looks
+	beside *rewriteRoom // of the auditor beside it; nil: it looks at no disk
 }
 
 func (s *service) serving(w *localtier.Writer) servingWriter {
-	return servingWriter{Writer: w, dir: s.tier.dir, least: s.flags.writer.MinFreeDisk, newer: s.tier.newer}
+	return servingWriter{Writer: w, dir: s.tier.dir, least: s.flags.writer.MinFreeDisk, newer: s.tier.newer, beside: s.room}
 }
 
 // errFullDisk is why a writer is not ready.
@@ -40,13 +39,20 @@ func (w servingWriter) room() error {
 	if w.least < 0 {
 		return nil
 	}
-	var st unix.Statfs_t
-	if err := unix.Statfs(w.dir, &st); err != nil {
-		return fmt.Errorf("how full is %s: %w", w.dir, err)
+	free, err := freeOf(w.dir)
+	if err != nil {
+		return err
 	}
-	free := int64(st.Bavail) * int64(st.Bsize) //nolint:gosec,unconvert // no disk passes an int64; the types differ by platform
 	if free < w.least {
-		return fmt.Errorf("%w: %s has %s left, --min-free-disk is %s: appends are refused until there is more room", errFullDisk, w.dir, bytesText(free), bytesText(w.least))
+		return fmt.Errorf("%w: %s has %s left, --min-free-disk is %s: appends are refused until there is more room%s", errFullDisk, w.dir, bytesText(free), bytesText(w.least), w.also())
 	}
 	return nil
+}
+
+// also is what else waits for room.
+func (w servingWriter) also() string {
+	if w.beside.held() == "" {
+		return ""
+	}
+	return ", and settled objects wait for it, too"
 }

@@ -34,6 +34,7 @@ type service struct {
 
 	// audited is the auditor beside the writer; nil: none.
 	audited *auditor.Auditor
+	room    *rewriteRoom // of its rewriting; nil: it looks at no disk
 
 	reader   *coldload.Reader
 	around   *surroundings
@@ -151,7 +152,7 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 		Status: func(ctx context.Context) (any, error) {
 			st, err := statusOf(ctx, s.tier)
 			if err == nil {
-				st.Shards = shardsOf(w)
+				st.Shards, st.RewritingHeld = shardsOf(w), s.room.held()
 				st.Left, err = s.left(ctx, top, w)
 			}
 			return st, err

@@ -38,6 +38,8 @@ type statusOut struct {
 	// Left are the shards that the disk of the writer that was asked (GET /v1/status) has
 	// unpublished rows of, and it was not started with.
 	Left []leftShard `json:"left_behind,omitempty"`
+	// RewritingHeld is why the auditor of an up settles nothing (GET /v1/status).
+	RewritingHeld string `json:"rewriting_held,omitempty"`
 	// Quarantine of --dir, if it has a writer's directory.
 	Quarantine []quarantineOut `json:"quarantine,omitempty"`
 }

@@ -89,6 +89,7 @@ func (s *service) watched() telemetry.Sources {
 	src.Disk = &telemetry.Disk{Dir: s.tier.dir, MinFree: s.flags.writer.MinFreeDisk, QuarantineMax: s.flags.writer.QuarantineMax}
 	if s.audited != nil {
 		src = s.tier.audited(src, s.audited)
+		src.RewritingHeld = s.room.held
 	}
 	return src
 }

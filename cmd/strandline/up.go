@@ -95,11 +95,12 @@ func (a *app) upUntil(ctx context.Context, u *upFlags, log *slog.Logger) (err er
 	if err := u.auditor.affords(ctx, t.catalog, log); err != nil {
 		return err
 	}
+	u.auditor.room = rewriteRoomOf(t, &u.owner.writer, log)
 	aud, err := u.auditor.build(t, log)
 	if err != nil {
 		return err
 	}
-	s := &service{app: a, flags: &u.owner, tier: t, log: log, shards: allShards, audited: aud}
+	s := &service{app: a, flags: &u.owner, tier: t, log: log, shards: allShards, audited: aud, room: u.auditor.room}
 	return s.run(ctx, top, auditing(aud))
 }
 

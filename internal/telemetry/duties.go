@@ -19,6 +19,8 @@ func (src *Sources) observeDuties(s sink) {
 	s.put("strandline_lost_objects", float64(sum.Lost))
 	s.put("strandline_auditors_live", float64(sum.Auditors))
 	s.oneOf("strandline_deletes_held", func(r string) bool { return slices.Contains(sum.Holds, r) }, auditor.Holds())
+	held := src.RewritingHeld != nil && src.RewritingHeld() != ""
+	s.put("strandline_rewriting_held", truth(held))
 	for state, n := range sum.Garbage {
 		s.put("strandline_garbage_bytes", float64(n), state)
 	}

@@ -23,6 +23,8 @@ type Sources struct {
 	Disk   *Disk
 	// OTLP is what came in.
 	OTLP func() otlp.Counts
+	// RewritingHeld is why the auditor rewrites nothing for want of room; "": it does.
+	RewritingHeld func() string
 	// Auditor is its summary so far.
 	Auditor func() auditor.Summary
 	// Chains is the one verb that a scrape may cost; it is asked at most every 15 seconds.

@@ -22,6 +22,7 @@ func dutyTable() []Group {
 		{Title: "Auditors", From: from, Metrics: []Metric{
 			{Name: "strandline_auditors_live", Kind: Gauge, Unit: None, Help: "Auditors whose lease lives."},
 			{Name: "strandline_deletes_held", Kind: Gauge, Unit: None, Labels: []string{"reason"}, Help: "1 while this auditor deletes nothing: clock, bucket-not-ours, rolled-back, unread."},
+			{Name: "strandline_rewriting_held", Kind: Gauge, Unit: None, Help: "1 while up settles, merges and fills up nothing, since its bucket is on the disk of --dir and less than --min-free-disk is left."},
 			{Name: "strandline_garbage_bytes", Kind: Gauge, Unit: Bytes, Labels: []string{"state"}, Help: "Dead bytes that this auditor knows of: grace (they wait for their delete), inner (in objects that have live rows, too)."},
 			{Name: "strandline_lost_objects", Kind: Gauge, Unit: None, Help: "Objects that live refs name and no bucket has, as this auditor met them and looked last. Anything above 0 is a loss of data."},
 			{Name: "strandline_budget_waited_seconds_total", Kind: Counter, Unit: Seconds, Help: "Time that movers waited for their share of --budget-bytes and --budget-requests, summed over them."},
