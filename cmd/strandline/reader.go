@@ -38,7 +38,7 @@ func (a *app) readerCommand() *cobra.Command {
 		Short: "Serve cold reads over HTTP from catalog and bucket, stateless",
 		Long: "Serves what is absorbed: rows of streams and of shards, lists of streams, status and explain. It holds\n" +
 			"nothing, needs no --dir, and any number may run. Rows of the last seconds are at their owner only, and come here once their\n" +
-			"segment is absorbed; followers ask the catalog for them every --follow-poll. Appends and consumers are answered with the\n" +
+			"segment is absorbed; followers ask the catalog for them every --follow-poll. Appends, trims, deletes and consumers are answered with the\n" +
 			"owner's address (421), or refused (501). A bucket of a set may be away.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.reader(cmd.Context(), r) },

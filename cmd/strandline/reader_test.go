@@ -69,8 +69,9 @@ func TestReader(t *testing.T) {
 		{"POST", "/v1/streams/" + mine + "/rows", "x", http.StatusMisdirectedRequest, w.url},
 		{"POST", "/v1/streams/" + nobodys + "/rows", "x", http.StatusNotImplemented, "read-only"},
 		{"POST", "/v1/shards/1/consumers/c/ack", `{"seq":1}`, http.StatusMisdirectedRequest, w.url},
-		{"POST", "/v1/streams/" + mine + "/trim", `{"below":"2"}`, http.StatusNotImplemented, "read-only"},
-		{"DELETE", "/v1/streams/" + mine, "", http.StatusNotImplemented, "read-only"},
+		{"POST", "/v1/streams/" + mine + "/trim", `{"below":"2"}`, http.StatusMisdirectedRequest, w.url},
+		{"DELETE", "/v1/streams/" + mine, "", http.StatusMisdirectedRequest, w.url},
+		{"DELETE", "/v1/streams/" + nobodys, "", http.StatusNotImplemented, "read-only"},
 	} {
 		code, text := get(t, c.method, r.url+c.path, c.body)
 		if code != c.code || !strings.Contains(text, c.says) {

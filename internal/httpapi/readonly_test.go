@@ -53,6 +53,33 @@ func TestAppendWhereNoneIsTaken(t *testing.T) {
 	}
 }
 
+// TestTrimWhereNothingIsGivenUp: the same of a trim and a delete.
+func TestTrimWhereNothingIsGivenUp(t *testing.T) {
+	row := catalog.ChainRow{Address: "http://writer-1", LeaseEnd: time.Now().Add(time.Hour)}
+	for _, asked := range []struct{ method, path, body string }{
+		{"DELETE", "", ""}, {"POST", "/trim", `{"below":"3"}`},
+	} {
+		for name, c := range map[string]struct {
+			err    error
+			stream string
+			status int
+			code   string
+		}{
+			"an owner":       {stream: "s", status: http.StatusMisdirectedRequest, code: "not-owner"},
+			"nobody":         {stream: "s", err: catalog.ErrNotFound, status: http.StatusNotImplemented, code: "read-only"},
+			"away":           {stream: "s", err: catalog.ErrUnavailable, status: http.StatusServiceUnavailable, code: "catalog-unavailable"},
+			"a name of none": {stream: strings.Repeat("n", 201), status: http.StatusBadRequest, code: "invalid-name"},
+		} {
+			b := &bucket{}
+			h := Handler(Deps{Reader: b, Catalog: &owned{b, row, c.err}, Epoch: 1, Shards: 1})
+			w, p := do(t, h, asked.method, "/v1/streams/"+c.stream+asked.path, "application/json", strings.NewReader(asked.body))
+			if w.Code != c.status || p.Code != c.code || (p.Owner == "http://writer-1") != (c.code == "not-owner") {
+				t.Errorf("%s, %s%s: %d %+v", name, asked.method, asked.path, w.Code, p)
+			}
+		}
+	}
+}
+
 // TestWithoutAReader: an auditor has no rows to serve, and says so of their paths.
 func TestWithoutAReader(t *testing.T) {
 	h := Handler(Deps{

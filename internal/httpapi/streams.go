@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -139,7 +140,7 @@ func (s *server) trim(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) trimmed(w http.ResponseWriter, r *http.Request) (st catalog.Stream, err error) {
 	stream := r.PathValue("stream")
-	if err := s.mayTrim(stream); err != nil {
+	if err := s.mayTrim(r.Context(), stream); err != nil {
 		return st, err
 	}
 	below, err := belowOf(w, r)
@@ -164,14 +165,14 @@ func (s *server) trimmed(w http.ResponseWriter, r *http.Request) (st catalog.Str
 	return s.Trimmer.TrimStream(r.Context(), stream, pos)
 }
 
-// errNoTrimmer: this process only reads.
+// errNoTrimmer: this process only reads, and nobody is known who owns the stream's shard.
 var errNoTrimmer = errors.New("this process gives up no rows; ask a writer")
 
-func (s *server) mayTrim(stream string) error {
-	if s.Trimmer == nil {
-		return errNoTrimmer
+func (s *server) mayTrim(ctx context.Context, stream string) error {
+	if err := segment.CheckStream(stream); err != nil || s.Trimmer != nil {
+		return err
 	}
-	return segment.CheckStream(stream)
+	return cmp.Or(s.servedElsewhere(ctx, stream), errNoTrimmer)
 }
 
 // belowOf reads {"below": "SEQ or TOKEN"}; a bare number will do.
@@ -233,7 +234,7 @@ func (s *server) remove(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) removed(ctx context.Context, stream string) (st catalog.Stream, err error) {
-	if err := s.mayTrim(stream); err != nil {
+	if err := s.mayTrim(ctx, stream); err != nil {
 		return st, err
 	}
 	here, err := s.flushed(ctx, stream)

@@ -86,7 +86,7 @@ func TestTrimAndDelete(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	readOnly := newServer(Deps{Reader: s.reader, Catalog: s.cat, Epoch: 1, Shards: 1}).handler()
-	if w, p := do(t, readOnly, "DELETE", "/v1/streams/a", "", nil); w.Code != 501 || p.Code != "read-only" {
+	if w, p := do(t, readOnly, "DELETE", "/v1/streams/a", "", nil); w.Code != 421 || p.Owner == "" {
 		t.Errorf("%+v", p)
 	}
 }
