@@ -14,9 +14,9 @@
 //	process.go   programs as child processes (package child)
 //	site.go      servers, proxies, the built command
 //	fleet.go     writers, auditors, readers and their flags
-//	payload.go   rows that prove themselves
 //	ledger.go    what was acknowledged, and what may be missing
-//	produce.go   producers: the client package, local and shared acknowledgements
+//	produce.go   producers: the client package, rows of package payload, local and shared
+//	             acknowledgements
 //	consume.go   durable consumers, one a shard
 //	follow.go    followers through readers and writers
 //	otlp.go      telemetrygen

@@ -40,7 +40,7 @@ func (l *ledger) judge(stream string, read []row) *verdict {
 	var last row
 	next := uint64(0) // a row with a lower number was there already
 	for _, r := range read {
-		n, ok := numberOf(stream, []byte(r.payload))
+		n, ok := rowsSent().Number(stream, r.payload)
 		switch {
 		case !ok || r.stream != stream:
 			v.fault("damage: %s has bytes at seq %d that nobody sent: %.60q", stream, r.seq, r.payload)

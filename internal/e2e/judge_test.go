@@ -21,7 +21,7 @@ func history() (*ledger, []row) {
 	l.ack("s", batch{n: 6, rows: 3, seq: 7, term: 2})
 	var read []row
 	for seq, n := range map[segment.Seq]uint64{1: 0, 2: 1, 5: 2, 6: 3, 7: 6, 8: 7, 9: 8} {
-		read = append(read, row{"s", seq, string(payload("s", n))})
+		read = append(read, row{"s", seq, string(rowsSent().Row("s", n))})
 	}
 	slices.SortFunc(read, func(a, b row) int { return int(a.seq) - int(b.seq) })
 	return l, read
@@ -47,7 +47,7 @@ func TestJudge(t *testing.T) {
 		{"moved", "disorder", func(r []row) []row { r[3].seq = 6; r[2].seq = 3; return r }},
 		{"one byte", "damage", func(r []row) []row { r[3].payload = r[3].payload[1:]; return r }},
 		{"another stream's", "damage", func(r []row) []row { r[3].stream = "t"; return r }},
-		{"a lost row elsewhere", "disorder", func(r []row) []row { return append(r, row{"s", 10, string(payload("s", 4))}) }},
+		{"a lost row elsewhere", "disorder", func(r []row) []row { return append(r, row{"s", 10, string(rowsSent().Row("s", 4))}) }},
 	} {
 		got := l.judge("s", x.change(slices.Clone(read))).faults
 		if !strings.Contains(strings.Join(got, "\n"), x.want) {
@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 	if got := l.judge("s", holed); len(got.faults) > 0 || got.excused != 3 {
 		t.Errorf("an end that is missing: %+v", got)
 	}
-	if got := l.judge("s", slices.Insert(holed, 3, row{"s", 7, string(payload("s", 4))})[:4]).faults; !strings.Contains(strings.Join(got, "\n"), "seq 6 of the same term is not") {
+	if got := l.judge("s", slices.Insert(holed, 3, row{"s", 7, string(rowsSent().Row("s", 4))})[:4]).faults; !strings.Contains(strings.Join(got, "\n"), "seq 6 of the same term is not") {
 		t.Errorf("a hole: %q", got)
 	}
 	delete(l.lost, 1)

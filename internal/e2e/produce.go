@@ -12,8 +12,14 @@ import (
 
 	"github.com/strandline/strandline/client"
 	"github.com/strandline/strandline/internal/child"
+	"github.com/strandline/strandline/internal/payload"
 	"github.com/strandline/strandline/segment"
 )
+
+// rowsSent are the rows that producers append.
+func rowsSent() payload.Sizes {
+	return payload.Sizes{Fat: "fat-", Least: 2 << 10, Spread: 4 << 10}
+}
 
 // producer appends numbered rows to one stream, through the client package. It goes on when
 // an append is acknowledged, so that the stream's order is known.
@@ -30,7 +36,7 @@ func (p *producer) produce(ctx, last context.Context) error {
 	for n := uint64(0); ctx.Err() == nil; {
 		rows := make([]segment.Row, 1+p.rng.IntN(8))
 		for i := range rows {
-			rows[i].Payload = payload(p.stream, n+uint64(i))
+			rows[i].Payload = rowsSent().Row(p.stream, n+uint64(i))
 		}
 		ack := client.AckLocal
 		if p.rng.IntN(6) == 0 {
@@ -56,7 +62,7 @@ func names(perShard int) map[segment.Shard][]string {
 	for full, n := 0, 0; full < shards; n++ {
 		name := fmt.Sprintf("row-%d", n)
 		if n%6 == 0 {
-			name = fmt.Sprintf("%s%d", fatPrefix, n)
+			name = fmt.Sprintf("%s%d", rowsSent().Fat, n)
 		}
 		s := segment.ShardOf(name, shards)
 		if len(out[s]) == perShard {

@@ -10,11 +10,10 @@
 //	chaos.go     which fault comes next, drawn from the seed
 //	faults.go    kill, stall, lose a disk, take shards, take the server away
 //	halt.go      stopping a process that does not hold the catalog's lock
-//	payload.go   rows that prove themselves
 //	ledger.go    what was acknowledged, where, and what may be missing since
 //	losses.go    disks that went and shards that were taken: the only excuses
 //	client.go    HTTP to whoever serves a shard
-//	produce.go   producers: each batch is said again until it is answered
+//	produce.go   producers: each batch is said again until it is answered; rows of package payload
 //	consume.go   durable consumers: pull, compare, acknowledge
 //	cursors.go   what consumers acknowledged, and what interest may let go
 //	operate.go   trims, deletes, new consumers

@@ -145,7 +145,7 @@ func (l *ledger) saw(who, stream string, seq segment.Seq, p string) (n uint64, o
 		l.complain("leak: %s read a stream %q that nobody appends to", who, stream)
 		return 0, false
 	}
-	n, ok = numberOf(stream, p)
+	n, ok = rowsSent().Number(stream, p)
 	switch {
 	case !ok:
 		l.complain("damage: %s read bytes at seq %d of %s that nobody sent: %.80q", who, seq, stream, p)

@@ -55,7 +55,7 @@ func (b *bench) sightings(from, to uint64) (out []sighting) {
 
 func TestLedgerSaw(t *testing.T) {
 	b := newBench(t)
-	text := func(n uint64) string { return string(payload(b.stream, n)) }
+	text := func(n uint64) string { return string(rowsSent().Row(b.stream, n)) }
 	b.saw("t", b.stream, 105, text(5))
 	b.quiet(t)
 	b.saw("t", b.stream, 106, text(5))
@@ -180,7 +180,7 @@ func TestJudgement(t *testing.T) {
 		r := &run{ledger: b.ledger, report: newReport(Options{}), opts: Options{Logf: func(string, ...any) {}}, fleet: &fleet{}}
 		j := &judgement{run: r, s: b.streams[b.stream], history: h, begins: live}
 		for _, x := range rows {
-			j.row(x.seq, string(payload(b.stream, x.n)))
+			j.row(x.seq, string(rowsSent().Row(b.stream, x.n)))
 		}
 		j.end()
 		b.said = append(b.said, r.findings...)

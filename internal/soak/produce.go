@@ -13,8 +13,14 @@ import (
 
 	"github.com/strandline/strandline/internal/child"
 	"github.com/strandline/strandline/internal/httpapi"
+	"github.com/strandline/strandline/internal/payload"
 	"github.com/strandline/strandline/segment"
 )
+
+// rowsSent are the rows that producers append.
+func rowsSent() payload.Sizes {
+	return payload.Sizes{Fat: "fat/", Least: 8 << 10, Spread: 24 << 10}
+}
 
 // producer appends numbered rows to one stream. A batch is said again, with its sequence,
 // until it is answered; so a row is in the history once.
@@ -57,7 +63,7 @@ func (p *producer) make() batch {
 	}
 	var body strings.Builder
 	for i := range b.rows {
-		body.Write(payload(p.stream, b.n+uint64(i)))
+		body.Write(rowsSent().Row(p.stream, b.n+uint64(i)))
 		body.WriteByte('\n')
 	}
 	b.body = body.String()

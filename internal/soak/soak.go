@@ -185,7 +185,7 @@ func streamNames() (out []string) {
 	for s := range segment.Shard(shards) {
 		out = append(out, nameOn(s, "small"), nameOn(s, "a/b"))
 		if s%2 == 0 {
-			out = append(out, nameOn(s, fatPrefix+"x"))
+			out = append(out, nameOn(s, rowsSent().Fat+"x"))
 		}
 	}
 	return out

@@ -1,4 +1,4 @@
-package soak
+package payload
 
 import (
 	"bytes"
@@ -7,14 +7,17 @@ import (
 	"strings"
 )
 
-// fatPrefix begins the names of streams with large rows, which get objects of their own.
-const fatPrefix = "fat/"
+// Sizes are those of rows: some hundred bytes, but for the streams whose names begin with
+// Fat, whose rows have Least bytes and up to Spread more, and get objects of their own.
+type Sizes struct {
+	Fat           string
+	Least, Spread int
+}
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// payload is row n of a stream. It says what it is, and the rest of its bytes follow from
-// that, so that any row can be held byte for byte against what was sent.
-func payload(stream string, n uint64) []byte {
+// Row is row n of a stream.
+func (z Sizes) Row(stream string, n uint64) []byte {
 	b := append([]byte(stream), '|')
 	b = strconv.AppendUint(b, n, 10)
 	b = append(b, '|')
@@ -22,8 +25,8 @@ func payload(stream string, n uint64) []byte {
 	_, _ = h.Write(b) // a hash takes everything
 	x := h.Sum64() | 1
 	size := 20 + int(x>>8%280)
-	if strings.HasPrefix(stream, fatPrefix) {
-		size = 8<<10 + int(x>>8%(24<<10))
+	if strings.HasPrefix(stream, z.Fat) {
+		size = z.Least + int(x>>8%uint64(z.Spread))
 	}
 	for range size {
 		x ^= x << 13
@@ -34,8 +37,8 @@ func payload(stream string, n uint64) []byte {
 	return b
 }
 
-// numberOf is the number of a row of a stream; false if its bytes are not what was sent.
-func numberOf(stream, p string) (n uint64, ok bool) {
+// Number is which row of a stream it is; false if its bytes are not what was sent.
+func (z Sizes) Number(stream, p string) (n uint64, ok bool) {
 	rest, ok := strings.CutPrefix(p, stream+"|")
 	if !ok {
 		return 0, false
@@ -45,5 +48,5 @@ func numberOf(stream, p string) (n uint64, ok bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(digits, 10, 64)
-	return n, err == nil && bytes.Equal(payload(stream, n), []byte(p))
+	return n, err == nil && bytes.Equal(z.Row(stream, n), []byte(p))
 }
