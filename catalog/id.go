@@ -21,13 +21,21 @@ func SettleID(c segment.Chain, id segment.ID) string {
 // StreamID is the id of a stream's markers.
 func StreamID(id int64) string { return strconv.FormatInt(id, 10) }
 
+// ParseSettleID is the inverse of SettleID.
+func ParseSettleID(s string) (c segment.Chain, id segment.ID, err error) {
+	_, err = fmt.Sscanf(s, "%08x.%08x.%016x", &c.Epoch, &c.Shard, &id)
+	if err != nil || id == 0 || SettleID(c, id) != s {
+		return segment.Chain{}, 0, fmt.Errorf("%w: marker id %q is not a slot", ErrCorrupt, s)
+	}
+	return c, id, nil
+}
+
 // ParseChainID is the inverse of ChainID.
-func ParseChainID(s string) (segment.Chain, error) {
-	var e, sh uint32
-	if n, err := fmt.Sscanf(s, "%08x.%08x", &e, &sh); err != nil || n != 2 || ChainID(segment.Chain{Epoch: segment.Epoch(e), Shard: segment.Shard(sh)}) != s {
+func ParseChainID(s string) (c segment.Chain, err error) {
+	if _, err = fmt.Sscanf(s, "%08x.%08x", &c.Epoch, &c.Shard); err != nil || ChainID(c) != s {
 		return segment.Chain{}, fmt.Errorf("%w: marker id %q is not a chain", ErrCorrupt, s)
 	}
-	return segment.Chain{Epoch: segment.Epoch(e), Shard: segment.Shard(sh)}, nil
+	return c, nil
 }
 
 // ParseStreamID is the inverse of StreamID.
@@ -45,19 +53,10 @@ func PackMergeID(c segment.Chain, generation uint32) string {
 }
 
 // ParsePackMergeID is the inverse of PackMergeID.
-func ParsePackMergeID(s string) (segment.Chain, uint32, error) {
-	bad := fmt.Errorf("%w: marker id %q is not a generation of a chain", ErrCorrupt, s)
-	const chainLen = 17
-	if len(s) <= chainLen || s[chainLen] != '.' {
-		return segment.Chain{}, 0, bad
+func ParsePackMergeID(s string) (c segment.Chain, generation uint32, err error) {
+	_, err = fmt.Sscanf(s, "%08x.%08x.%08x", &c.Epoch, &c.Shard, &generation)
+	if err != nil || PackMergeID(c, generation) != s {
+		return segment.Chain{}, 0, fmt.Errorf("%w: marker id %q is not a generation of a chain", ErrCorrupt, s)
 	}
-	c, err := ParseChainID(s[:chainLen])
-	if err != nil {
-		return segment.Chain{}, 0, bad
-	}
-	n, err := strconv.ParseUint(s[chainLen+1:], 16, 32)
-	if err != nil || PackMergeID(c, uint32(n)) != s {
-		return segment.Chain{}, 0, bad
-	}
-	return c, uint32(n), nil
+	return c, generation, nil
 }

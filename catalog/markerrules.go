@@ -1,30 +1,5 @@
 package catalog
 
-import (
-	"fmt"
-	"strconv"
-
-	"github.com/strandline/strandline/segment"
-)
-
-// ParseSettleID is the inverse of SettleID.
-func ParseSettleID(s string) (segment.Chain, segment.ID, error) {
-	bad := fmt.Errorf("%w: marker id %q is not a slot", ErrCorrupt, s)
-	const chainLen = 17
-	if len(s) <= chainLen || s[chainLen] != '.' {
-		return segment.Chain{}, 0, bad
-	}
-	c, err := ParseChainID(s[:chainLen])
-	if err != nil {
-		return segment.Chain{}, 0, bad
-	}
-	id, err := strconv.ParseUint(s[chainLen+1:], 16, 64)
-	if err != nil || id == 0 || SettleID(c, segment.ID(id)) != s {
-		return segment.Chain{}, 0, bad
-	}
-	return c, segment.ID(id), nil
-}
-
 // MaxTake bounds one TakeDue.
 const MaxTake = 10_000
 

@@ -46,6 +46,11 @@ func (w *Writer) Local(ctx context.Context, stream string) (first, next segment.
 	if err != nil {
 		return 0, 0, err
 	}
+	return s.localSpan()
+}
+
+// localSpan is what can be read here: first to before next.
+func (s *shardLog) localSpan() (first, next segment.Seq, err error) {
 	if err := s.unreadableNow(); err != nil {
 		return 0, 0, err
 	}

@@ -51,13 +51,7 @@ func (w *Writer) LocalShard(ctx context.Context, shard segment.Shard) (first, ne
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := s.unreadableNow(); err != nil {
-		return 0, 0, err
-	}
-	s.index.settle()
-	r := s.reader("", 0, 0)
-	first, next = r.span()
-	return first, next, nil
+	return s.localSpan()
 }
 
 // moves is closed when the end of what is durable and known moves.
