@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +8,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
-
-	"golang.org/x/sys/unix"
+	"time"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/localtier"
+	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -58,15 +56,53 @@ func leftShards(ctx context.Context, t *tier, top catalog.Topology, own []localt
 	return left, nil
 }
 
-// servedByAnother says whether the process that locked a shard's directory last still runs: it
-// publishes what is there. The lock itself is not touched, so that nobody's start meets it.
+// servedByAnother says whether a process has the lock of a shard's directory: it publishes
+// what is there. Where that cannot be told, nobody is known to, and it is better said twice.
 func servedByAnother(dir string) bool {
-	text, err := os.ReadFile(filepath.Join(dir, segment.LockFile))
-	if err != nil {
-		return false
+	held, err := wal.Held(filepath.Join(dir, segment.LockFile))
+	return held && err == nil
+}
+
+// leftEvery is how often a writer looks again, besides whenever it is asked: the lock of each
+// other directory, and the log of those that nobody serves.
+const leftEvery = 5 * time.Minute
+
+// left are the shards that this disk has rows of and this process has not.
+func (s *service) left(ctx context.Context, top catalog.Topology, own []localtier.ShardStatus) ([]leftShard, error) {
+	left, err := leftShards(ctx, s.tier, top, own)
+	if err == nil {
+		s.lastLeft.Store(&left)
 	}
-	pid, err := strconv.Atoi(string(bytes.TrimSpace(text)))
-	return err == nil && pid != os.Getpid() && !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
+	return left, err
+}
+
+// watchLeft keeps the metric true until ctx ends.
+func (s *service) watchLeft(ctx context.Context) error {
+	t := time.NewTicker(leftEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return nil
+		}
+		now := s.now.Load()
+		if _, err := s.left(ctx, now.top, now.writer.Status()); err != nil && ctx.Err() == nil {
+			s.log.Warn("whether this disk has rows of other shards could not be told", "error", err)
+		}
+	}
+}
+
+// leftBehind is what was found last.
+func (s *service) leftBehind() (shards int, rows uint64) {
+	left := s.lastLeft.Load()
+	if left == nil {
+		return 0, 0
+	}
+	for _, l := range *left {
+		rows += l.Rows
+	}
+	return len(*left), rows
 }
 
 // nextForLeft is what an operator does about it.
@@ -79,7 +115,10 @@ func sayLeft(log *slog.Logger, left []leftShard, err error) {
 		log.Warn("whether this disk has rows of other shards could not be told", "error", err)
 	}
 	for _, l := range left {
-		log.Error("this disk has acknowledged rows of a shard that this process was not started with, and the bucket has not",
-			"epoch", l.Epoch, "shard", l.Shard, "rows", l.Rows, "dir", l.Dir, "error", l.Error, "next", nextForLeft)
+		args := []any{"epoch", l.Epoch, "shard", l.Shard, "rows", l.Rows, "dir", l.Dir}
+		if l.Error != "" {
+			args = append(args, "error", l.Error)
+		}
+		log.Error("this disk has acknowledged rows of a shard that this process was not started with, and the bucket has not", append(args, "next", nextForLeft)...)
 	}
 }

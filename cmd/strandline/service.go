@@ -42,11 +42,13 @@ type service struct {
 	tail     httpapi.Tail // where followers find the writer of the next epoch
 	bodies   *httpapi.Bodies
 	now      atomic.Pointer[serving]
+	lastLeft atomic.Pointer[[]leftShard] // what the last look found
 }
 
 // serving is the writer of one epoch, and its routes.
 type serving struct {
 	writer *localtier.Writer
+	top    catalog.Topology
 	routes http.Handler
 }
 
@@ -89,7 +91,7 @@ func (s *service) run(ctx context.Context, top catalog.Topology, parts ...func(c
 	err = serveHTTP(ctx, &httpService{
 		flags: &s.flags.listen, around: s.around, log: s.log, listener: listener, stopping: s.stopping,
 		handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.now.Load().routes.ServeHTTP(w, r) }),
-		parts:   append(parts, func(ctx context.Context) error { return s.epochs(ctx, top.Epoch, address) }),
+		parts:   append(parts, s.watchLeft, func(ctx context.Context) error { return s.epochs(ctx, top.Epoch, address) }),
 		flush:   func(ctx context.Context) error { return s.now.Load().writer.Flush(ctx) },
 		finish:  func(ctx context.Context) error { return s.now.Load().writer.Close(ctx) },
 	})
@@ -153,7 +155,7 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 			st, err := statusOf(ctx, s.tier)
 			if err == nil {
 				st.Shards, st.RewritingHeld = shardsOf(w), s.room.held()
-				st.Left, err = s.left(ctx, top, w)
+				st.Left, err = s.left(ctx, top, w.Status())
 			}
 			return st, err
 		},
@@ -162,15 +164,10 @@ func (s *service) begin(ctx context.Context, top catalog.Topology, address strin
 		Stopping: s.stopping.drains,
 	}
 	s.around.fill(&deps)
-	s.now.Store(&serving{w, httpapi.Handler(deps)})
-	left, err := s.left(ctx, top, w)
+	s.now.Store(&serving{w, top, httpapi.Handler(deps)})
+	left, err := s.left(ctx, top, w.Status())
 	sayLeft(s.log, left, err)
 	return nil
-}
-
-// left are the shards that this disk has rows of and this process has not.
-func (s *service) left(ctx context.Context, top catalog.Topology, w *localtier.Writer) ([]leftShard, error) {
-	return leftShards(ctx, s.tier, top, w.Status())
 }
 
 func (s *service) openWriter(ctx context.Context, top catalog.Topology, address string) (*localtier.Writer, error) {

@@ -86,7 +86,7 @@ func (s *service) watched() telemetry.Sources {
 		return nil
 	}
 	src.Ready = s.ready
-	src.Disk = &telemetry.Disk{Dir: s.tier.dir, MinFree: s.flags.writer.MinFreeDisk, QuarantineMax: s.flags.writer.QuarantineMax}
+	src.Disk = &telemetry.Disk{Dir: s.tier.dir, MinFree: s.flags.writer.MinFreeDisk, QuarantineMax: s.flags.writer.QuarantineMax, Left: s.leftBehind}
 	if s.audited != nil {
 		src = s.tier.audited(src, s.audited)
 		src.RewritingHeld = s.room.held

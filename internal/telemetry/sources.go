@@ -47,6 +47,9 @@ type Disk struct {
 	Dir           string
 	MinFree       int64 // negative: not checked
 	QuarantineMax int64
+	// Left are the shards of which it has unpublished rows that nobody serves, and the rows;
+	// nil: none.
+	Left func() (shards int, rows uint64)
 }
 
 // Watch gives the process's sources, once it has them.

@@ -19,6 +19,8 @@ func writerTable() []Group {
 		{Title: "The writer's disk", From: from, Metrics: []Metric{
 			{Name: "strandline_quarantine_bytes", Kind: Gauge, Unit: Bytes, Help: "Bytes set aside that never entered the history: salvage or give them up."},
 			{Name: "strandline_quarantine_max_bytes", Kind: Gauge, Unit: Bytes, Help: "From here on the writer is not ready (--quarantine-max)."},
+			{Name: "strandline_left_behind_shards", Kind: Gauge, Unit: None, Help: "Shards of which this disk has acknowledged rows that the bucket has not, and that no process serves from it; looked at every 5 minutes."},
+			{Name: "strandline_left_behind_rows", Kind: Gauge, Unit: None, Help: "Those rows, as far as their logs could be read."},
 			{Name: "strandline_disk_free_bytes", Kind: Gauge, Unit: Bytes, Help: "Free on the file system of --dir."},
 			{Name: "strandline_disk_size_bytes", Kind: Gauge, Unit: Bytes, Help: "Size of that file system."},
 			{Name: "strandline_disk_min_free_bytes", Kind: Gauge, Unit: Bytes, Help: "Below it appends are refused (--min-free-disk); 0: not checked."},

@@ -131,6 +131,13 @@ func (src *Sources) observeDisk(s sink) {
 	}
 	s.put("strandline_quarantine_max_bytes", float64(src.Disk.QuarantineMax))
 	s.put("strandline_disk_min_free_bytes", float64(max(src.Disk.MinFree, 0)))
+	var shards int
+	var rows uint64
+	if src.Disk.Left != nil {
+		shards, rows = src.Disk.Left()
+	}
+	s.put("strandline_left_behind_shards", float64(shards))
+	s.put("strandline_left_behind_rows", float64(rows))
 	if src.Writer != nil {
 		if w := src.Writer(); w != nil {
 			if n, err := w.Quarantined(); err == nil {

@@ -13,3 +13,8 @@ import (
 func lockFile(name string) (io.Closer, error) {
 	return nil, fmt.Errorf("lock %s: %w on this platform", name, errors.ErrUnsupported)
 }
+
+// Held cannot be told here.
+func Held(name string) (bool, error) {
+	return false, fmt.Errorf("lock %s: %w on this platform", name, errors.ErrUnsupported)
+}

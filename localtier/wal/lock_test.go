@@ -5,6 +5,7 @@ package wal
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -44,4 +45,56 @@ func TestLockOfAMovedDirectory(t *testing.T) {
 	if _, err := lockFile(name); err == nil {
 		t.Fatal("two locks on one directory")
 	}
+}
+
+// TestHeld: who looks whether a log is served does not keep its server out, however many look.
+func TestHeld(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "LOCK")
+	is := func(want bool) {
+		t.Helper()
+		if held, err := Held(name); err != nil || held != want {
+			t.Errorf("held: %v, %v; want %v", held, err, want)
+		}
+	}
+	is(false) // there is no file
+	lock, err := lockFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is(true)
+	if _, err := lockFile(name); err == nil {
+		t.Error("two locks of one file")
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	is(false) // whatever number is left in it
+
+	// One that looks at this very moment is waited for.
+	looks, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(looks.Fd()), syscall.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	is(false) // nor do two of them meet
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // a lock
+	pauses := 0
+	err = flock(f, func() {
+		if pauses++; pauses == 1 {
+			err := looks.Close()
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err != nil || pauses != 1 {
+		t.Errorf("beside one that looked: %v after %d pauses", err, pauses)
+	}
+	is(true)
 }

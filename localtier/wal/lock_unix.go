@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // lockFile takes the flock of name and leaves this process's id in it. The lock
@@ -46,12 +47,59 @@ func isAt(f *os.File, name string) (bool, error) {
 	return err == nil && os.SameFile(mine, there), err
 }
 
+// probeTries and probePause outlast those who only look (Held): they share the lock for a
+// moment.
+const (
+	probeTries = 100
+	probePause = time.Millisecond
+)
+
+// flock takes the lock for itself, or says at once that another has it for itself.
+func flock(f *os.File, pause func()) (err error) {
+	fd := int(f.Fd())
+	for range probeTries {
+		if err = syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		if shared := syscall.Flock(fd, syscall.LOCK_SH|syscall.LOCK_NB); shared != nil {
+			return err
+		}
+		if err := syscall.Flock(fd, syscall.LOCK_UN); err != nil {
+			return err
+		}
+		pause()
+	}
+	return err
+}
+
+// Held says whether a process has the lock of a directory's log, and so serves it or is about
+// to. It dies with the process: a number in the file may be another's by now, or that of one
+// which is dead and not yet buried. A start that meets the look waits for its end.
+func Held(name string) (held bool, err error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }() // closing unlocks
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("flock %s: %w", name, err)
+	}
+	return false, nil
+}
+
 func lockOnce(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o640)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := flock(f, func() { time.Sleep(probePause) }); err != nil {
 		defer f.Close() //nolint:errcheck // only read from
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, &LockedError{Path: name, PID: readPID(f)}

@@ -77,6 +77,7 @@ var stories = map[string]story{
 		[]string{`strandline_store_requests_total{instance="w",store="s",op="put",outcome="unavailable"} 0+2` + constant, `strandline_store_requests_total{instance="w",store="s",op="get",outcome="ok"} 0+1` + constant},
 	},
 	"StrandlineStoreThrottled": {[]string{`strandline_store_throttled_total{instance="w",store="s"} 0+90` + constant}, []string{`strandline_store_throttled_total{instance="w",store="s"} 0+1` + constant}},
+	"StrandlineLeftBehind":     {[]string{`strandline_left_behind_shards{instance="w"} 2` + constant}, []string{`strandline_left_behind_shards{instance="w"} 0` + constant}},
 	"StrandlineCopiesOwed":     {[]string{one("strandline_shard_owed_copies", shard, "3"+constant)}, []string{one("strandline_shard_owed_copies", shard, "0"+constant)}},
 	"StrandlineCacheDamage":    {[]string{`strandline_object_cache_damage_total{instance="c",kind="poisoned"} 0+1` + constant}, []string{`strandline_object_cache_damage_total{instance="c",kind="poisoned"} 7` + constant}},
 	"StrandlineTelemetryNotPushed": {
