@@ -1,12 +1,15 @@
 package localtier
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
 )
 
@@ -58,6 +61,45 @@ func TestNotOwnerNamesTheOwner(t *testing.T) {
 	}
 	w.mustClose(a)
 	w.mustClose(b)
+}
+
+// unseen is a catalog that does not answer for chains, on demand.
+type unseen struct {
+	Catalog
+	away atomic.Bool
+}
+
+func (c *unseen) Chain(ctx context.Context, ch segment.Chain) (catalog.ChainRow, error) {
+	if c.away.Load() {
+		return catalog.ChainRow{}, catalog.ErrUnavailable
+	}
+	return c.Catalog.Chain(ctx, ch)
+}
+
+// TestNobodyOwnsIt: who appends to a shard that no process took is told that, and what to do;
+// of a catalog that does not answer it is not known.
+func TestNobodyOwnsIt(t *testing.T) {
+	w := newWorld(t, 2)
+	cat := &unseen{}
+	a := w.open("a", func(o *Options) {
+		cat.Catalog, o.Catalog, o.Shards = o.Catalog, cat, []segment.Shard{0}
+	})
+	stream := streamOf(t, 1, 2)
+	var not *NotOwnerError
+	for _, ask := range []func() error{
+		func() error { _, err := a.Append(t.Context(), stream, []segment.Row{{}}, AckLocal); return err },
+		func() error { _, err := a.Consumers(t.Context(), 1); return err },
+	} {
+		if err := ask(); !errors.As(err, &not) || !not.Nobody || !strings.Contains(err.Error(), "shard 1") || !strings.Contains(err.Error(), "strandline writer --shards 1") {
+			t.Errorf("nobody took it: %v", err)
+		}
+		cat.away.Store(true)
+		if err := ask(); !errors.As(err, &not) || not.Nobody || !strings.Contains(err.Error(), "its owner is unknown") {
+			t.Errorf("nobody knows: %v", err)
+		}
+		cat.away.Store(false)
+	}
+	w.mustClose(a)
 }
 
 // TestSplitOverTheFrameCap: an append larger than a frame keeps its rows together,

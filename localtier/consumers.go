@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/google/uuid"
-
 	"github.com/strandline/strandline/localtier/wal"
 	"github.com/strandline/strandline/segment"
 )
@@ -97,12 +95,7 @@ func (w *Writer) served(ctx context.Context, shard segment.Shard) (*shardLog, er
 	if uint32(shard) >= w.opts.Topology.Shards {
 		return nil, fmt.Errorf("%w: shard %d of %d", ErrInvalid, shard, w.opts.Topology.Shards)
 	}
-	notOwner := &NotOwnerError{Shard: shard}
-	row, err := w.opts.Catalog.Chain(ctx, segment.Chain{Epoch: w.opts.Topology.Epoch, Shard: shard})
-	if err == nil && row.Owner != uuid.Nil {
-		notOwner.Owner = row.Address
-	} // else the address stays unknown, and the message says so
-	return nil, notOwner
+	return nil, w.notOwner(ctx, "", shard)
 }
 
 func (s *shardLog) noConsumer(name string) error {

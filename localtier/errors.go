@@ -66,18 +66,21 @@ type NotOwnerError struct {
 	Stream string // empty: the shard itself was asked for
 	Shard  segment.Shard
 	Owner  string // address; empty if unknown
+	Nobody bool   // it is known that no process has taken the shard yet
 }
 
 func (e *NotOwnerError) Error() string {
-	owner := e.Owner
-	if owner == "" {
-		owner = "unknown: ask the catalog with `strandline status`"
-	}
 	what := fmt.Sprintf("shard %d", e.Shard)
 	if e.Stream != "" {
 		what = fmt.Sprintf("stream %q belongs to shard %d, which", e.Stream, e.Shard)
 	}
-	return fmt.Sprintf("%s is not served here; its owner is %s", what, owner)
+	switch {
+	case e.Owner != "":
+		return fmt.Sprintf("%s is not served here; its owner is %s", what, e.Owner)
+	case e.Nobody:
+		return fmt.Sprintf("%s is taken by no process yet: start one that takes it, `strandline writer --shards %d`", what, e.Shard)
+	}
+	return what + " is not served here; its owner is unknown: ask the catalog with `strandline status`"
 }
 
 func (e *NotOwnerError) Unwrap() error { return ErrNotOwner }

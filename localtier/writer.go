@@ -145,12 +145,20 @@ func (w *Writer) route(ctx context.Context, stream string) (*shardLog, error) {
 	if s := w.shards[shard]; s != nil {
 		return s, nil
 	}
-	notOwner := &NotOwnerError{Stream: stream, Shard: shard}
+	return nil, w.notOwner(ctx, stream, shard)
+}
+
+// notOwner is whose a shard is that is not served here. If the catalog does not answer, the
+// owner stays unknown, and the message says so.
+func (w *Writer) notOwner(ctx context.Context, stream string, shard segment.Shard) error {
+	e := &NotOwnerError{Stream: stream, Shard: shard}
 	row, err := w.opts.Catalog.Chain(ctx, segment.Chain{Epoch: w.opts.Topology.Epoch, Shard: shard})
 	if err == nil && row.Owner != uuid.Nil {
-		notOwner.Owner = row.Address
-	} // else the address stays unknown, and the message says so
-	return nil, notOwner
+		e.Owner = row.Address
+	} else {
+		e.Nobody = err == nil || errors.Is(err, catalog.ErrNotFound)
+	}
+	return e
 }
 
 // Append writes rows to a stream and returns when they are acknowledged as asked.

@@ -4,8 +4,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -223,4 +225,39 @@ func TestManyMachines(t *testing.T) {
 		}
 	}
 	cli(t, "", "fsck").want(t, exitOK, "clean")
+}
+
+// saying calls a function once something says a text.
+type saying struct {
+	lockedBuffer
+	text string
+	then func()
+}
+
+func (s *saying) Write(p []byte) (int, error) {
+	n, err := s.lockedBuffer.Write(p)
+	if strings.Contains(s.String(), s.text) {
+		s.then()
+	}
+	return n, err
+}
+
+// TestAppendToNobodysShard: an append waits a while for somebody to take the shard, and says so
+// before it does: which shard, that nobody has it, and what to do.
+func TestAppendToNobodysShard(t *testing.T) {
+	tier := shared(t)
+	w := startWriter(t, tier, t.TempDir(), "--shards", "0-2")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	said := &saying{text: "waiting, and trying again", then: stop}
+	code := run(ctx, []string{"append", streamOf(4, 3), "--server", w.url}, streams{in: strings.NewReader("x\n"), out: io.Discard, err: said})
+	if code == exitOK || ctx.Err() == nil {
+		t.Errorf("it did not wait: exit %d", code)
+	}
+	for _, text := range []string{"shard 3", "taken by no process", "strandline writer --shards 3"} {
+		if line, _, _ := strings.Cut(said.String(), "\n"); !strings.Contains(line, text) {
+			t.Errorf("the first line does not say %q: %s", text, line)
+		}
+	}
+	w.end(t)
 }
