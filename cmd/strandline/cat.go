@@ -72,7 +72,7 @@ func (a *app) cat(ctx context.Context, t *tier, stream string, r *readFlags) err
 		}
 	}
 	if r.follow {
-		return a.followCold(t, newest(tops), r, false, func(c *client.Client, o client.ReadOptions) iter.Seq2[client.Row, error] {
+		return a.followCold(t, newest(tops), r, func(c *client.Client, o client.ReadOptions) iter.Seq2[client.Row, error] {
 			if from.token == nil && from.pos != (segment.Pos{}) {
 				o.From = from.pos.String()
 			}
@@ -111,7 +111,7 @@ func (a *app) printRows(stream string, r *readFlags, rows iter.Seq2[coldload.Row
 
 // catFrom asks a server.
 func (a *app) catFrom(ctx context.Context, stream string, r *readFlags) error {
-	return a.readFrom(r, false, func(c *client.Client, o client.ReadOptions) iter.Seq2[client.Row, error] {
+	return a.readFrom(r, func(c *client.Client, o client.ReadOptions) iter.Seq2[client.Row, error] {
 		return c.Rows(ctx, stream, o)
 	})
 }

@@ -27,7 +27,8 @@ type readFlags struct {
 	ndjson              bool
 	follow, owner       bool
 
-	since time.Time // by sinceText; zero: all
+	since   time.Time // by sinceText; zero: all
+	streams bool      // the rows are of many streams, and say of which
 }
 
 func (r *readFlags) register(f *pflag.FlagSet) {
@@ -122,8 +123,8 @@ func (r *readFlags) watched(ctx context.Context, err error) error {
 	return err
 }
 
-// readFrom copies rows of a server out, with their streams or only their payloads.
-func (a *app) readFrom(r *readFlags, streams bool, rows rowSource) error {
+// readFrom copies rows of a server out.
+func (a *app) readFrom(r *readFlags, rows rowSource) error {
 	patience := commandPatience
 	if r.follow {
 		patience = followPatience
@@ -132,19 +133,19 @@ func (a *app) readFrom(r *readFlags, streams bool, rows rowSource) error {
 	if err != nil {
 		return err
 	}
-	return a.copyRows(c, r, streams, rows)
+	return a.copyRows(c, r, rows)
 }
 
 // followCold follows catalog and bucket: a reader within this process.
-func (a *app) followCold(t *tier, top catalog.Topology, r *readFlags, streams bool, rows rowSource) error {
+func (a *app) followCold(t *tier, top catalog.Topology, r *readFlags, rows rowSource) error {
 	c, err := catalogClient(t, top)
 	if err != nil {
 		return err
 	}
-	return a.copyRows(c, r, streams, rows)
+	return a.copyRows(c, r, rows)
 }
 
-func (a *app) copyRows(c *client.Client, r *readFlags, streams bool, rows rowSource) error {
+func (a *app) copyRows(c *client.Client, r *readFlags, rows rowSource) error {
 	o := client.ReadOptions{Follow: r.follow, Owner: r.owner}
 	var err error
 	if o.From, err = wirePosition("--from", r.from); err != nil {
@@ -154,7 +155,7 @@ func (a *app) copyRows(c *client.Client, r *readFlags, streams bool, rows rowSou
 		return err
 	}
 	out := newPayloadPrinter(a, r.ndjson || a.json)
-	out.streams = streams
+	out.streams = r.streams
 	for row, err := range rows(c, o) {
 		if err != nil {
 			return firstOf(asked(err), out.flush())

@@ -15,7 +15,7 @@ import (
 
 func (a *app) scanCommand() *cobra.Command {
 	var b backendFlags
-	var r readFlags
+	r := readFlags{streams: true}
 	var epoch uint32
 	cmd := &cobra.Command{
 		Use:   "scan SHARD",
@@ -36,7 +36,7 @@ func (a *app) scanCommand() *cobra.Command {
 			}
 			chain := segment.Chain{Epoch: segment.Epoch(epoch), Shard: shard}
 			if r.server != "" {
-				return r.watched(cmd.Context(), a.readFrom(&r, true, func(c *client.Client, o client.ReadOptions) iter.Seq2[client.Row, error] {
+				return r.watched(cmd.Context(), a.readFrom(&r, func(c *client.Client, o client.ReadOptions) iter.Seq2[client.Row, error] {
 					return c.ShardRows(cmd.Context(), chain, o)
 				}))
 			}
@@ -89,7 +89,7 @@ func (a *app) scan(ctx context.Context, t *tier, chain segment.Chain, r *readFla
 		return err
 	}
 	if r.follow {
-		return a.followCold(t, top, r, true, func(c *client.Client, o client.ReadOptions) iter.Seq2[client.Row, error] {
+		return a.followCold(t, top, r, func(c *client.Client, o client.ReadOptions) iter.Seq2[client.Row, error] {
 			return c.ShardRows(ctx, chain, o)
 		})
 	}
