@@ -13,6 +13,7 @@ type Call struct {
 	Method string
 	Bucket string
 	Key    string // as the server stores it, prefix included; "" for requests on the bucket
+	Part   string // its number, of an upload's part; "" for all else
 }
 
 // callOf reads a path-style request.
@@ -20,6 +21,7 @@ func callOf(r *http.Request) Call {
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	c := Call{Method: r.Method, Bucket: bucket, Key: key}
 	q := r.URL.Query()
+	c.Part = q.Get("partNumber")
 	switch r.Method {
 	case http.MethodGet:
 		c.Op = readOp(key, q.Has)

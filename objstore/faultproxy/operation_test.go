@@ -16,8 +16,8 @@ func TestCallOf(t *testing.T) {
 	}{
 		{"PUT", "/b/a/k?x-id=PutObject", false, Call{Op: objstore.OpPut, Key: "a/k"}},
 		{"PUT", "/b/k%20%2B?x-id=PutObject", false, Call{Op: objstore.OpPut, Key: "k +"}},
-		{"PUT", "/b/k?partNumber=1&uploadId=u", false, Call{Op: objstore.OpUploadPart, Key: "k"}},
-		{"PUT", "/b/k?partNumber=1&uploadId=u", true, Call{Op: objstore.OpCopyPart, Key: "k"}},
+		{"PUT", "/b/k?partNumber=1&uploadId=u", false, Call{Op: objstore.OpUploadPart, Key: "k", Part: "1"}},
+		{"PUT", "/b/k?partNumber=1&uploadId=u", true, Call{Op: objstore.OpCopyPart, Key: "k", Part: "1"}},
 		{"PUT", "/b/k", true, Call{Key: "k"}},
 		{"PUT", "/b/", false, Call{}},
 		{"GET", "/b/k", false, Call{Op: objstore.OpGet, Key: "k"}},

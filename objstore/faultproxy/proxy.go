@@ -88,8 +88,8 @@ func (p *Proxy) Add(rules ...*Rule) {
 	p.rules = append(p.rules, rules...)
 }
 
-// SetStreak says how many faults in a row may strike one operation on one key, of all
-// rules together; 0: any number. With fewer than a Store's attempts, random faults stay
+// SetStreak says how many faults in a row may strike one operation on one key, or one part
+// of an upload (parts go side by side), of all rules together; 0: any number. With fewer than a Store's attempts, random faults stay
 // within what it absorbs.
 func (p *Proxy) SetStreak(n int) {
 	p.mu.Lock()

@@ -368,6 +368,25 @@ func TestTrickle(t *testing.T) {
 	}
 }
 
+// TestStreakOfParts: parts that go side by side count for themselves. One that passes does
+// not let the other be struck anew until its Store gives up.
+func TestStreakOfParts(t *testing.T) {
+	p := &Proxy{streaks: make(map[Call]int), counts: make(map[objstore.Op]int)}
+	p.SetStreak(2)
+	p.Add(&Rule{Name: "always", Fault: Reset{}})
+	var got string
+	for _, part := range []string{"1", "2", "1", "2", "2", "1"} {
+		r := httptest.NewRequest(http.MethodPut, "/bucket/key?uploadId=u&partNumber="+part, nil)
+		fault, _ := p.enter(callOf(r))
+		if got += part; fault != nil {
+			got += "!"
+		}
+	}
+	if want := "1!2!1!2!21"; got != want {
+		t.Errorf("struck %s, want %s", got, want)
+	}
+}
+
 // TestStreak: random faults leave each call a way through, and rules that never struck
 // are named.
 func TestStreak(t *testing.T) {
