@@ -101,8 +101,8 @@ func (a *app) printLoss(l *check.Loss, accepted bool) error {
 			Accepted bool `json:"accepted"`
 		}{l, accepted})
 	}
-	for _, look := range l.Looks {
-		fmt.Fprintf(a.out, "looked at %s: %s\n", look.Bucket, look.Why)
+	for _, line := range lookLines(l.Looks) {
+		fmt.Fprintln(a.out, line)
 	}
 	inStream := ""
 	if l.Stream != "" {
@@ -123,6 +123,25 @@ func (a *app) printLoss(l *check.Loss, accepted bool) error {
 	}
 	_, err := fmt.Fprintf(a.out, "%s: %s %s\n", l.Key, countOf(l.Rows, "row"), verb)
 	return err
+}
+
+// lookLines say what the looks at each bucket met; those that met the same are one line.
+func lookLines(looks []check.LossLook) (lines []string) {
+	times := map[check.LossLook]int{}
+	for _, look := range looks {
+		times[look]++
+	}
+	for _, look := range looks {
+		switch n := times[look]; n {
+		case 0: // said
+		case 1:
+			lines = append(lines, fmt.Sprintf("looked at %s: %s", look.Bucket, look.Why))
+		default:
+			lines = append(lines, fmt.Sprintf("looked at %s %d times, each time: %s", look.Bucket, n, look.Why))
+		}
+		delete(times, look)
+	}
+	return lines
 }
 
 func timeText(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339) }

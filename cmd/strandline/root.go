@@ -132,5 +132,15 @@ func (a *app) loggerFrom(least slog.Level) (*slog.Logger, error) {
 	if isTerminal(a.err) {
 		return slog.New(slog.NewTextHandler(a.err, opts)), nil
 	}
+	opts.ReplaceAttr = durationsInWords
 	return slog.New(slog.NewJSONHandler(a.err, opts)), nil
+}
+
+// durationsInWords writes 1.5s where JSON would have a number of nanoseconds: as text has it, and
+// as every flag takes it.
+func durationsInWords(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }

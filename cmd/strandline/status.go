@@ -230,7 +230,7 @@ func objectLines(st *statusOut) [][]string {
 
 // dutyLines are the table of what is owed: markers by duty, and announced objects by state.
 func dutyLines(st *statusOut) [][]string {
-	lines := [][]string{{"DUTY", "STANDING", "DUE", "OLDEST DUE", "ATTEMPTS", "LAST ERROR"}}
+	lines := [][]string{{"DUTY", "STANDING", "DUE NOW", "FIRST DUE", "ATTEMPTS", "LAST ERROR"}}
 	for _, duty := range sorted(st.Markers) {
 		m := st.Markers[duty]
 		oldest := "-"
@@ -247,10 +247,13 @@ func dutyLines(st *statusOut) [][]string {
 
 // dueText says when something is due, d from now.
 func dueText(d time.Duration) string {
-	if d = d.Round(time.Second); d > 0 {
+	switch d = d.Round(time.Second); {
+	case d > 0:
 		return "in " + d.String()
+	case d == 0:
+		return "now"
 	}
-	return (-d).String() + " ago"
+	return "since " + (-d).String()
 }
 
 func sorted[V any](m map[string]V) []string {

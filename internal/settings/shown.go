@@ -18,6 +18,9 @@ var pair = regexp.MustCompile(`(?i)\b([a-z_]*(?:password|passwd|secret|token)[a-
 // user is a name with a password before a host, of what is no URL but nearly one.
 var user = regexp.MustCompile(`\b([A-Za-z0-9._~%+-]+):([^\s/@,]+)@`)
 
+// plainName is a user's, and nothing that was written to carry more.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
 // Shown is a value without what is secret in it: "set" stands for that. Names of files that
 // hold a secret are shown.
 func Shown(text string) string {
@@ -47,9 +50,11 @@ func shownURL(text string) string {
 	rest, query, asked := strings.Cut(out, "?")
 	if u.User != nil {
 		if at := strings.LastIndex(rest, "@"); at >= 0 {
-			user := "set"
+			user := "set" // with nothing behind it, it may be a token
 			if _, has := u.User.Password(); has {
 				user = url.User(u.User.Username()).String() + ":set"
+			} else if strings.HasPrefix(u.Scheme, "postgres") && plainName.MatchString(u.User.Username()) {
+				user = u.User.Username() // PostgreSQL knows no token there
 			}
 			rest = u.Scheme + "://" + user + rest[at:]
 		}
