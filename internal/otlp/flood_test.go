@@ -46,8 +46,18 @@ func ends(t *testing.T, calls []grpc.ClientStream, code codes.Code, text string)
 			if status.Code(err) != code || !strings.Contains(err.Error(), text) {
 				t.Errorf("call %d: %v, want %v %s", i, err, code, text)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("call %d has no answer", i)
+		}
+	}
+}
+
+// filled waits until all places are taken.
+func filled(t *testing.T, places chan struct{}) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); len(places) < cap(places); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d places are taken", len(places), cap(places))
 		}
 	}
 }
@@ -73,19 +83,18 @@ func TestFloodOfStrangers(t *testing.T) {
 // TestFloodOfHeaders: who sends no message loses its place in time, and its sender may try
 // again; then the others go on.
 func TestFloodOfHeaders(t *testing.T) {
-	l := newLog()
-	r := receiver(t, l, nil)
-	r.message = time.Second
+	r := receiver(t, newLog(), nil)
+	r.message = 5 * time.Second // from the headers of each to the first that finds no place, on a loaded machine, too
 	conn, _ := server(t, r, Guarding{}, time.Second)
 	calls := headersOnly(t, conn.Target(), exportMethod, maxCalls)
-	busy := 0
-	for end := time.Now().Add(20 * time.Second); ; busy++ {
-		_, err := export1(conn, batch(1, "a"))
-		if err == nil && busy > 0 {
-			break
-		}
-		if err != nil && status.Code(err) != codes.Unavailable || time.Now().After(end) {
-			t.Fatalf("after %d calls that found no place: %v", busy, err)
+	filled(t, r.calls)
+	_, err := export1(conn, batch(1, "a"))
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("beside as many calls as there are places: %v", err)
+	}
+	for end := time.Now().Add(time.Minute); err != nil; _, err = export1(conn, batch(1, "a")) {
+		if status.Code(err) != codes.Unavailable || time.Now().After(end) {
+			t.Fatalf("it never finds a place: %v", err)
 		}
 	}
 	ends(t, calls, codes.DeadlineExceeded, "")
@@ -94,20 +103,24 @@ func TestFloodOfHeaders(t *testing.T) {
 // TestFloodOfChecks: health has places of its own, which come back by themselves.
 func TestFloodOfChecks(t *testing.T) {
 	r := receiver(t, newLog(), nil)
-	r.check = time.Second
+	r.check = 5 * time.Second // as above
 	conn, _ := server(t, r, Guarding{}, time.Second)
 	calls := headersOnly(t, conn.Target(), checkMethod, maxChecks)
+	filled(t, r.checks)
 	if _, err := export1(conn, batch(1, "a")); err != nil {
 		t.Error(err)
 	}
-	busy := 0
-	for end := time.Now().Add(20 * time.Second); ; busy++ {
+	check := func() error {
 		_, err := healthpb.NewHealthClient(conn).Check(context.Background(), &healthpb.HealthCheckRequest{})
-		if err == nil && busy > 0 {
-			break
-		}
-		if err != nil && status.Code(err) != codes.Unavailable || time.Now().After(end) {
-			t.Fatalf("after %d checks that found no place: %v", busy, err)
+		return err
+	}
+	err := check()
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("beside as many checks as there are places: %v", err)
+	}
+	for end := time.Now().Add(time.Minute); err != nil; err = check() {
+		if status.Code(err) != codes.Unavailable || time.Now().After(end) {
+			t.Fatalf("it never finds a place: %v", err)
 		}
 	}
 	ends(t, calls, codes.DeadlineExceeded, "")

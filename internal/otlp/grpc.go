@@ -70,8 +70,8 @@ func NewServer(r *Receiver, g Guarding) *grpc.Server {
 		opts = append(opts, grpc.StreamInterceptor(guarded(g.Interceptor)))
 	}
 	s := grpc.NewServer(opts...)
-	s.RegisterService(&logsService, &exports{r: r, places: make(chan struct{}, maxCalls)})
-	s.RegisterService(&healthService, &health{ready: r.Ready, within: r.check, places: make(chan struct{}, maxChecks)})
+	s.RegisterService(&logsService, &exports{r: r, places: r.calls})
+	s.RegisterService(&healthService, &health{ready: r.Ready, within: r.check, places: r.checks})
 	return s
 }
 
@@ -120,7 +120,7 @@ var logsService = grpc.ServiceDesc{
 	Streams: []grpc.StreamDesc{{StreamName: "Export", ServerStreams: true, Handler: export}},
 }
 
-// exports is the logs service of one server.
+// exports is the logs service of the servers of one Receiver.
 type exports struct {
 	r      *Receiver
 	places chan struct{}

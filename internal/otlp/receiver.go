@@ -52,6 +52,8 @@ type Receiver struct {
 	largest   int           // record, as a row: MaxRecordBytes, less in tests
 	message   time.Duration // messageTime, less in tests
 	check     time.Duration // checkTime, likewise
+	calls     chan struct{} // places of gRPC calls: maxCalls
+	checks    chan struct{} // and of health checks, which a busy process answers, too: maxChecks
 	memory    *semaphore.Weighted
 	complains *rate.Limiter
 	counters  counters
@@ -77,7 +79,10 @@ func New(d Deps) (*Receiver, error) {
 	if d.Now == nil {
 		d.Now = time.Now
 	}
-	return &Receiver{Deps: d, largest: MaxRecordBytes, message: messageTime, check: checkTime, memory: semaphore.NewWeighted(MaxMemory), complains: rate.NewLimiter(rate.Every(complainEvery), 1)}, nil
+	return &Receiver{
+		Deps: d, largest: MaxRecordBytes, message: messageTime, check: checkTime, memory: semaphore.NewWeighted(MaxMemory),
+		calls: make(chan struct{}, maxCalls), checks: make(chan struct{}, maxChecks), complains: rate.NewLimiter(rate.Every(complainEvery), 1),
+	}, nil
 }
 
 func (r *Receiver) share() *share { return &share{all: r.memory} }
