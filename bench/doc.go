@@ -24,6 +24,9 @@
 // Our two logs are measured in steady state: with spare files to write over, as a log
 // has them that has published and given up segments before (peer/spares.go).
 //
+// The other steps: settings.go, machine.go (where it runs), runner.go (the order), usage.go and
+// histogram.go (what is taken), report.go, markdown.go, goals.go (what is made of it).
+//
 // The bare rows are a write and an fdatasync without any log, for the price of the
 // disk: in a growing file, and over blocks that were written before.
 //

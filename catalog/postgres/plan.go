@@ -18,6 +18,14 @@ func (d *DB) Plan(ctx context.Context, r catalog.PlanRequest) (p catalog.Plan, e
 	return p, err
 }
 
+// planned are the refs of a plan. The one that holds `from` begins at or below it. What the
+// planner would pass over is left out here, so that it is given no more than one ref more
+// than it takes.
+const planned = `WITH begin AS (SELECT epoch, first FROM ref WHERE stream = $1 AND (epoch, first) <= ($2::int8, $3::int8) ORDER BY epoch DESC, first DESC LIMIT 1)
+ ` + selectRefs + `WHERE r.stream = $1 AND (r.epoch, r.first) >= (COALESCE((SELECT epoch FROM begin), 0), COALESCE((SELECT first FROM begin), 0))
+ AND (r.epoch, r.first) <= ($4::int8, $5::int8) AND (r.epoch, r.last) >= ($2::int8, $3::int8) AND ` + notDead + `
+ ORDER BY r.stream, r.epoch, r.first LIMIT $6`
+
 func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
 	settings := t.askSettings("")
 	m := t.askStream("s.name = $1", []byte(r.Stream), "")
@@ -44,12 +52,7 @@ func (t *tx) plan(r catalog.PlanRequest) (p catalog.Plan, err error) {
 		return p, err
 	}
 	pl.TTL = settings.PlanTTL(t.now)
-	// The ref that holds `from` begins at or below it. What the planner would pass over is
-	// left out here, so that it is given no more than one ref more than it takes.
-	err = t.query(`WITH begin AS (SELECT epoch, first FROM ref WHERE stream = $1 AND (epoch, first) <= ($2::int8, $3::int8) ORDER BY epoch DESC, first DESC LIMIT 1)
- `+selectRefs+`WHERE r.stream = $1 AND (r.epoch, r.first) >= (COALESCE((SELECT epoch FROM begin), 0), COALESCE((SELECT first FROM begin), 0))
- AND (r.epoch, r.first) <= ($4::int8, $5::int8) AND (r.epoch, r.last) >= ($2::int8, $3::int8) AND `+notDead+`
- ORDER BY r.stream, r.epoch, r.first LIMIT $6`, func(scan column.Scan) error {
+	err = t.query(planned, func(scan column.Scan) error {
 		l, err := scanRef(scan)
 		if err != nil {
 			return err

@@ -32,8 +32,13 @@ func (t *tx) mergeSlots(row *catalog.ChainRow, from segment.ID) error {
 	if err != nil || len(trimmed) == 0 {
 		return err
 	}
-	rows = append(rows, trimmed...)
-	first := rows[0].ID
+	return t.joinSlots(append(rows, trimmed...), end)
+}
+
+// joinSlots puts what MergeTrimmed leaves of the rows, which are all before end, in their
+// place.
+func (t *tx) joinSlots(rows []catalog.SlotRow, end segment.ID) error {
+	row, first := rows[0].Chain, rows[0].ID
 	stand := catalog.MergeTrimmed(rows)
 	ids := make([]segment.ID, len(stand))
 	for i, s := range stand {

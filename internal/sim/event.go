@@ -95,13 +95,15 @@ func (s *Sim) note(who, what, detail string) {
 	s.trace.note(who, what, detail)
 }
 
-// drawEvents spreads the events over the run.
-func (s *Sim) drawEvents() {
-	kinds := []struct {
-		weight int
-		name   string
-		do     func()
-	}{
+// eventKind is one that may be drawn, as often as its weight says.
+type eventKind struct {
+	weight int
+	name   string
+	do     func()
+}
+
+func (s *Sim) eventKinds() []eventKind {
+	return []eventKind{
 		{12, "crash", s.eventCrash},
 		{12, "stall", s.eventStall},
 		{5, "restart in order", s.eventTerm},
@@ -120,7 +122,11 @@ func (s *Sim) drawEvents() {
 		{7, "retention", s.operatorRetention},
 		{4, "reshard", s.operatorReshard},
 	}
-	total := 0
+}
+
+// drawEvents spreads the events over the run.
+func (s *Sim) drawEvents() {
+	kinds, total := s.eventKinds(), 0
 	for _, k := range kinds {
 		total += k.weight
 	}
