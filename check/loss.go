@@ -152,7 +152,7 @@ func (p *lossProof) span(ctx context.Context, ref *catalog.LiveRef) error {
 				err = p.same(ctx, store, ref, why)
 			}
 			if err != nil {
-				return fmt.Errorf("%w; what cannot be asked for is not lost: try again when %s answers%s", err, store.Name(), p.hint(err))
+				return fmt.Errorf("%w; what cannot be asked for is not lost: try again when %s answers%s", err, store.Name(), p.hint(ctx, store, err))
 			}
 			p.loss.Looks = append(p.loss.Looks, LossLook{store.Name(), why})
 			if found.whole() {

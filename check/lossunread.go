@@ -65,10 +65,24 @@ func (p *lossProof) same(ctx context.Context, store *objstore.Store, ref *catalo
 	return nil
 }
 
-// hint says of a refusal that there is an operator's word for it.
-func (p *lossProof) hint(err error) string {
-	if p.unread || !cutShort(err) {
-		return ""
+// hint says of a refusal what an operator can do about it.
+func (p *lossProof) hint(ctx context.Context, store *objstore.Store, err error) string {
+	switch {
+	case !p.unread && cutShort(err):
+		return "; if its reads are cut short again and again while the bucket's other objects are read, accept-loss --unreadable takes your word for it"
+	case p.onlyThis(ctx, store, err):
+		return "; the bucket's other objects are read, so this may not pass by itself. A store that answers with a fault may have the bytes: no word of yours gives them up while it stands. " +
+			"Heal the object with the store's own tools, or restore it under its key from a backup; only if it is known to be gone for good, delete it with those tools in every bucket of its class: " +
+			"accept-loss finds it gone then"
 	}
-	return "; if its reads are cut short again and again while the bucket's other objects are read, accept-loss --unreadable takes your word for it"
+	return ""
+}
+
+// onlyThis says whether a store that has a fault for an object answers for its stamp.
+func (p *lossProof) onlyThis(ctx context.Context, store *objstore.Store, err error) bool {
+	if !errors.Is(err, objstore.ErrUnavailable) || ctx.Err() != nil {
+		return false
+	}
+	_, _, err = store.ReadAll(ctx, segment.StampKey(), maxRecord)
+	return err == nil
 }

@@ -21,6 +21,7 @@ type cutting struct {
 	objstore.Driver
 	at   map[string]int64 // the lost byte of a key; set before the reads
 	all  bool             // no object can be read, nor the stamp
+	ill  map[string]bool  // a GET of these keys is answered with a fault of the store's own, a 500
 	hits *atomic.Int64
 	// stamped runs at each read of the stamp, if set.
 	stamped func()
@@ -33,6 +34,10 @@ func (c *cutting) Get(ctx context.Context, key string, r objstore.Range, ifMatch
 	if c.all && (key == segment.StampKey() || key == objectOfA) {
 		c.hits.Add(1)
 		return nil, objstore.Info{}, &objstore.Error{Op: "get", Key: key, Kind: objstore.ErrDenied}
+	}
+	if c.ill[key] {
+		c.hits.Add(1)
+		return nil, objstore.Info{}, &objstore.Error{Op: "get", Key: key, Kind: objstore.ErrUnavailable}
 	}
 	body, info, err := c.Driver.Get(ctx, key, r, ifMatch)
 	lost, ok := c.at[key]
@@ -236,5 +241,40 @@ func TestUnreadableBucket(t *testing.T) {
 	c.all = true
 	if r, err := check.Fsck(t.Context(), x.Catalog, x.Classes, check.Config{}); err == nil || r != nil || c.hits.Load() == 0 {
 		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+// TestLossOfAFaultyObject: a store that answers for an object with a fault may have its bytes, so
+// no word gives them up; the refusal says what to do, if it is this object and not the store.
+func TestLossOfAFaultyObject(t *testing.T) {
+	c, wrap := cut()
+	x, object, _ := settledTier(t, wrap)
+	x.Put(segment.StampKey(), []byte("{}"))
+	prove := map[string]func() (*check.Loss, error){
+		"without a word": func() (*check.Loss, error) {
+			return check.ProveLoss(t.Context(), x.Catalog, x.Classes, object, "a")
+		},
+		"with one": func() (*check.Loss, error) {
+			return check.ProveUnreadable(t.Context(), x.Catalog, x.Classes, object, "a")
+		},
+	}
+	const advice = "delete it with those tools in every bucket"
+	for name, prove := range prove {
+		c.ill = map[string]bool{object: true}
+		if loss, err := prove(); loss != nil || !errors.Is(err, objstore.ErrUnavailable) || !strings.Contains(err.Error(), advice) || strings.Contains(err.Error(), "--unreadable") {
+			t.Errorf("%s: %+v, %v", name, loss, err)
+		}
+		c.ill[segment.StampKey()] = true
+		if loss, err := prove(); loss != nil || !errors.Is(err, objstore.ErrUnavailable) || strings.Contains(err.Error(), advice) {
+			t.Errorf("%s, and the store is away: %+v, %v", name, loss, err)
+		}
+	}
+	c.ill = nil
+	x.Delete(object) // as the advice has it
+	if loss, err := prove["without a word"](); err != nil || loss.Rows != 18 {
+		t.Errorf("%+v, %v", loss, err)
+	}
+	if c.hits.Load() == 0 {
+		t.Error("no fault was met")
 	}
 }
