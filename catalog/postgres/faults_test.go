@@ -230,14 +230,19 @@ func TestConflictsEnd(t *testing.T) {
 
 // TestPoolWait: a verb waits for a connection, but not for ever.
 func TestPoolWait(t *testing.T) {
-	d := openWith(t, Options{MaxConns: 1, AcquireWait: time.Second}) // opening waits as long, on a loaded machine, too
+	d := openWith(t, Options{MaxConns: 1, AcquireWait: time.Minute}) // opening, and the last verb, may wait for as long
+	if d.acquireWait != time.Minute {
+		t.Errorf("a verb waits for %v", d.acquireWait)
+	}
 	c, err := d.pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.acquireWait = 50 * time.Millisecond
 	if _, err := d.Now(t.Context()); !errors.Is(err, catalog.ErrUnavailable) {
 		t.Errorf("a pool that is used up: %v", err)
 	}
+	d.acquireWait = time.Minute
 	c.Release()
 	if _, err := d.Now(t.Context()); err != nil {
 		t.Error(err)
