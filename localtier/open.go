@@ -59,6 +59,7 @@ type shardLog struct {
 	sealAtOnce chan struct{} // capacity 1
 
 	placed *placed       // the publisher's own
+	silent bool          // likewise: the bucket did not answer the last slot that was sent
 	turns  chan struct{} // shared by the writer's shards; capacity Config.Publishing
 	fetch  chan struct{} // likewise, for hydration; capacity Config.Hydrating
 

@@ -156,9 +156,13 @@ func (s *shardLog) standing(ctx context.Context, seg wal.SealedSegment, at segme
 	if p := s.placed; p != nil && p.id == at && p.uuid == seg.UUID {
 		return p.standing, nil
 	}
+	if err := s.answers(ctx, at); err != nil {
+		return absorb.Standing{}, err
+	}
 	tctx, done := s.traced(ctx, Traced{Step: TracePlace, Segment: seg.ID, Position: at})
 	standing, err := s.build(tctx, seg, at)
 	done(err)
+	s.silent = errors.Is(err, objstore.ErrUnavailable) || errors.Is(err, objstore.ErrAmbiguous)
 	if err == nil {
 		s.placed = &placed{id: at, uuid: seg.UUID, standing: standing}
 		return standing, s.at(StepPlaced)
@@ -171,6 +175,21 @@ func (s *shardLog) standing(ctx context.Context, seg wal.SealedSegment, at segme
 		return standing, s.fenced(err.Error())
 	}
 	return standing, err
+}
+
+// answers asks a bucket that did not answer the last slot for less, before the next is built:
+// in an outage of hours, reading, checking and compressing a segment at each try would be
+// most of what a writer does. What it says of the slot is of no account: build sends it, and
+// that tells whose stands. Only silence counts, for a HEAD may be refused where a PUT is not.
+func (s *shardLog) answers(ctx context.Context, at segment.ID) error {
+	if !s.silent {
+		return nil
+	}
+	_, err := s.bucket.Set.First().Head(ctx, segment.SlotKey(s.chain, at))
+	if errors.Is(err, objstore.ErrUnavailable) {
+		return fmt.Errorf("the bucket does not answer yet: %w", err)
+	}
+	return nil //nolint:nilerr // see above
 }
 
 // build bundles the sealed file and places it. Nothing is sent below absorbed_end:
