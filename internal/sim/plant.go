@@ -64,7 +64,7 @@ func guardPlants() []Plant {
 		skip("delete without grace", []string{"I4"}, memory.ReadGrace),
 		skip("judge without condemn", []string{"03 §8"}, memory.Condemned),
 		skip("commit whatever became of its intent", []string{"I2"}, memory.CommitIntent).in(impatience),
-		skip("commit over refs that changed", []string{"I1", "I2"}, memory.CommitRefs),
+		skip("commit over refs that changed", []string{"I1", "I2"}, memory.CommitRefs).in(crowd),
 		skip("key re-used after burning", []string{"I2", "referee"}, memory.BurnedKey).in(impatience),
 		skip("commit without watchers", []string{"I3", "I5"}, memory.Watch),
 		skip("walk by first seq", []string{"I1"}, memory.FirstSeq),
@@ -83,7 +83,7 @@ func impatience(cfg *Config) {
 	cfg.Rates.Delayed, cfg.Rates.Crash = 80, 4
 }
 
-// crowd has markers armed again while another auditor is at them.
+// crowd has markers armed again, and refs swapped, while another auditor is at them.
 func crowd(cfg *Config) { cfg.Auditors, cfg.Stalls, cfg.Pace = 4, 20, 2*time.Second }
 
 // cuts has streams trimmed all the time while they are followed.

@@ -126,6 +126,8 @@ func (k *checker) skipped(v memory.View, p *process, stream string, from, to int
 // readEnd says which errors a read may end in. overtaken: live_from passed the position
 // from which it had yet to give. lost: the row there is one that was lost.
 func (k *checker) readEnd(p *process, stream string, overtaken, lost bool, end error) {
+	_, given := acceptedLoss(end)
+	lost = lost || given && overtaken // it was lost when the read planned, and a trim took it since
 	switch {
 	case (lost || k.sim.back.noticed()) && errors.Is(end, coldload.ErrLost):
 	case end == nil, !p.alive():
