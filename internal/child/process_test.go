@@ -67,7 +67,7 @@ func TestPollFatal(t *testing.T) {
 		}
 		return false, FatalError{fatal}
 	})
-	if err != fatal || asked != 2 {
+	if !errors.Is(err, fatal) || asked != 2 {
 		t.Errorf("%v after %d", err, asked)
 	}
 }
