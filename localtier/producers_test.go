@@ -405,7 +405,7 @@ func TestProducersAgainstModel(t *testing.T) {
 // untilAnswered asks until there is an answer, and walks away from some of them.
 func untilAnswered(t *testing.T, wr *Writer, rng *rand.Rand, p Producer, stream, row string) (res Result) {
 	var err error
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for time.Now().Before(deadline) {
 		ctx, cancel := context.WithCancel(t.Context())
 		if rng.IntN(3) == 0 {

@@ -279,7 +279,7 @@ func TestRevokedWhileFollowing(t *testing.T) {
 	}()
 	select {
 	case rest := <-ended:
-		if took := time.Since(start); took > 8*time.Second {
+		if took := time.Since(start); took > 20*time.Second { // a look at the file every 5 s, on a loaded machine
 			t.Errorf("it took %v", took)
 		}
 		// The last word says why, as every other end of a follow does.
