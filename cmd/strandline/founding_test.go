@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestAuditorWaitsForItsDeployment: it may be started before the first writer.
@@ -16,24 +15,18 @@ func TestAuditorWaitsForItsDeployment(t *testing.T) {
 	dir := t.TempDir() + "/data"
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	var out bytes.Buffer
-	errs, done := &lockedBuffer{}, make(chan int, 1)
+	out, errs, done := &lockedBuffer{}, &lockedBuffer{}, make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"auditor", "--dir", dir}, streams{in: strings.NewReader(""), out: &out, err: errs})
+		done <- run(ctx, []string{"auditor", "--dir", dir, "--http", "127.0.0.1:0"}, streams{in: strings.NewReader(""), out: out, err: errs})
 	}()
-	until := func(text string) {
+	until := func(said *lockedBuffer, text string) {
 		t.Helper()
-		for range 200 {
-			if strings.Contains(errs.String(), text) {
-				return
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-		t.Fatalf("it never says %q: %s", text, errs)
+		eventually(t, "it says "+text, func() bool { return strings.Contains(said.String(), text) })
 	}
-	until("waiting for a writer to found it")
+	until(errs, "waiting for a writer to found it")
 	startUp(t, dir)
-	until("the store does what is relied on")
+	until(errs, "the store does what is relied on")
+	until(out, "listening on ") // a stop before it has started is an interrupted start, and no end of a service
 	stop()
 	if code := <-done; code != exitOK {
 		t.Errorf("exit %d: %s", code, errs)
