@@ -24,12 +24,23 @@ type rooms struct {
 	reaper  *reap.Reaper
 	trimmer *reap.Trimmer
 	walker  *reap.Walker
+	reclaim *reap.Reclaimer
 }
 
 func roomsOn(x *audittest.Tier, store *objstore.Store, cat catalog.Catalog) rooms {
+	return gatedRooms(x, store, cat, nil)
+}
+
+func gatedRooms(x *audittest.Tier, store *objstore.Store, cat catalog.Catalog, gate catalog.Gate) rooms {
 	classes := objstore.Classes{string(segment.ClassStandard): {store}}
-	del := orphan.NewDeleter(classes)
-	return rooms{x, cat, store, reap.New(cat, classes, del, probe.DefaultGCLeast), reap.NewTrimmer(cat, classes, del, 1<<30), reap.NewWalker(cat, classes, del)}
+	del := orphan.NewDeleter(classes).Asking(gate, nil)
+	return rooms{
+		Tier: x, cat: cat, store: store,
+		reaper:  reap.New(cat, classes, del, probe.DefaultGCLeast),
+		trimmer: reap.NewTrimmer(cat, classes, del, 1<<30),
+		walker:  reap.NewWalker(cat, classes, del),
+		reclaim: reap.NewReclaimer(cat, classes, del),
+	}
 }
 
 func plain(x *audittest.Tier) rooms { return roomsOn(x, x.Store, x.DB) }

@@ -10,9 +10,7 @@ import (
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/internal/audittest"
-	"github.com/strandline/strandline/objstore"
 	"github.com/strandline/strandline/objstore/memstore"
-	"github.com/strandline/strandline/orphan"
 	"github.com/strandline/strandline/reap"
 	"github.com/strandline/strandline/segment"
 )
@@ -37,9 +35,8 @@ func packed(t *testing.T, n int) *audittest.Tier {
 }
 
 func (r rooms) reclaimOnce() (rep reap.ReclaimReport, err error) {
-	classes := objstore.Classes{string(segment.ClassStandard): {r.store}}
 	for _, m := range r.take(catalog.DutyReclaim) {
-		rep, err = reap.NewReclaimer(r.cat, classes, orphan.NewDeleter(classes)).RunOnce(r.Ctx(), m)
+		rep, err = r.reclaim.RunOnce(r.Ctx(), m)
 	}
 	return rep, err
 }
