@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/url"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,12 +47,16 @@ type away struct {
 	work sync.WaitGroup // a look
 
 	here    atomic.Bool
-	mu      sync.Mutex // met, next, err, looking
-	met     []func(ctx context.Context, d objstore.Driver, can objstore.Capabilities) error
+	mu      sync.Mutex // all below; here is set under it, too
+	met     []metFunc
+	can     objstore.Capabilities // once it is here
 	next    time.Time
 	err     error         // of the latest look
 	looking chan struct{} // closed once the look under way has ended; nil: none is
 }
+
+// metFunc does what has to be done with a bucket before it is used.
+type metFunc = func(ctx context.Context, d objstore.Driver, can objstore.Capabilities) error
 
 // newAway is a bucket that err was the answer of.
 func newAway(ctx context.Context, d objstore.Driver, err error, log *slog.Logger) *away {
@@ -62,17 +65,26 @@ func newAway(ctx context.Context, d objstore.Driver, err error, log *slog.Logger
 	return a
 }
 
-// onceMet adds what has to be done with the bucket before it is used. One that fails is tried
-// again with the next look.
-func (a *away) onceMet(do func(ctx context.Context, d objstore.Driver, can objstore.Capabilities) error) {
+// onceMet does something with the bucket before it is used: in a look, and again with the next
+// one if it fails; at once if the bucket is here already.
+func (a *away) onceMet(ctx context.Context, do metFunc) error {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.met = append(a.met, do)
+	here, can := a.here.Load(), a.can
+	if !here {
+		a.met = append(a.met, do)
+	}
+	a.mu.Unlock()
+	if !here {
+		return nil
+	}
+	return do(ctx, a.Driver, can)
 }
 
 // Close waits for the look under way.
 func (a *away) Close() error {
+	a.mu.Lock() // none begins behind it
 	a.end()
+	a.mu.Unlock()
 	a.work.Wait()
 	return a.Driver.Close()
 }
@@ -129,7 +141,6 @@ func (a *away) look(looking chan struct{}) {
 	defer close(looking)
 	switch {
 	case err == nil:
-		a.here.Store(true)
 		a.say(slog.LevelInfo, "a bucket that was away at the start is here: it is used from now on", nil)
 	case !errors.Is(err, objstore.ErrUnavailable) && !told(a.err, err):
 		a.say(slog.LevelError, "a bucket that was away at the start is not fit to be used", err)
@@ -142,14 +153,27 @@ func (a *away) meet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.mu.Lock()
-	met := slices.Clone(a.met)
-	a.mu.Unlock()
-	for _, do := range met {
+	for done := 0; ; done++ {
+		do := a.owed(done, can)
+		if do == nil {
+			return nil
+		}
 		if err := do(ctx, a.Driver, can); err != nil {
 			return err
 		}
 	}
+}
+
+// owed is what a look has to do next, of which so many are done; nil: nothing, and the bucket
+// is here from now on.
+func (a *away) owed(done int, can objstore.Capabilities) metFunc {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if done < len(a.met) {
+		return a.met[done]
+	}
+	a.can = can
+	a.here.Store(true)
 	return nil
 }
 

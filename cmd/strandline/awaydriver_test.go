@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,10 +33,13 @@ func TestAwayBucketIsHeldBeforeUse(t *testing.T) {
 			looks++
 			return objstore.Capabilities{MaxDeleteSet: 7}, answer
 		}
-		a.onceMet(func(_ context.Context, _ objstore.Driver, c objstore.Capabilities) error {
+		err := a.onceMet(t.Context(), func(_ context.Context, _ objstore.Driver, c objstore.Capabilities) error {
 			met = c.MaxDeleteSet == 7
 			return nil
 		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx := t.Context()
 		calls := map[string]func() error{
 			"put": func() error {
@@ -78,6 +82,48 @@ func TestAwayBucketIsHeldBeforeUse(t *testing.T) {
 		}
 		if err := calls["head"](); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestAwayBucketIsUsedWithNothingOwed: what has to be done before a bucket is used is done also if
+// it is asked for while a look is under way, or by one who has not seen yet that it is here.
+func TestAwayBucketIsUsedWithNothingOwed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAway(t.Context(), memstore.New(memstore.Options{}), objstore.ErrUnavailable, nil)
+		defer func() { _ = a.Close() }() // of a store in memory
+		a.hold = func(context.Context, objstore.Driver) (objstore.Capabilities, error) {
+			return objstore.Capabilities{MaxDeleteSet: 7}, nil
+		}
+		var done []string
+		does := func(what string, then func() error) metFunc {
+			return func(_ context.Context, _ objstore.Driver, c objstore.Capabilities) error {
+				if c.MaxDeleteSet == 7 {
+					done = append(done, what)
+				}
+				return then()
+			}
+		}
+		nothing := func() error { return nil }
+		err := a.onceMet(t.Context(), does("before the look", func() error {
+			if a.here.Load() {
+				t.Error("it is used before all is done")
+			}
+			return a.onceMet(t.Context(), does("during the look", nothing))
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(awayEvery)
+		if err := a.reach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		failed := errors.New("failed")
+		if err := a.onceMet(t.Context(), does("behind it", func() error { return failed })); !errors.Is(err, failed) {
+			t.Errorf("asked for once the bucket is here: %v", err)
+		}
+		if want := []string{"before the look", "during the look", "behind it"}; !slices.Equal(done, want) {
+			t.Errorf("done: %q", done)
 		}
 	})
 }

@@ -62,10 +62,13 @@ func openClass(ctx context.Context, t *tier, spec classSpec, open func(ctx conte
 			return errors.Join(err, driver.Close())
 		}
 		if a, is := driver.(*away); is {
-			a.onceMet(func(_ context.Context, _ objstore.Driver, can objstore.Capabilities) error {
+			err := a.onceMet(ctx, func(_ context.Context, _ objstore.Driver, can objstore.Capabilities) error {
 				store.Narrow(can)
 				return nil
 			})
+			if err != nil {
+				return errors.Join(err, store.Close())
+			}
 		}
 		t.closers = append(t.closers, store.Close)
 		// A copy in the bucket itself is none, and nothing would ever say so.

@@ -93,7 +93,9 @@ func (c *throughCache) wrap(ctx context.Context, t *tier) error {
 					return err
 				}
 				if cfg.Bucket == "" {
-					cachedOnceMet(store, wrapped, class, len(set) == 1)
+					if err := cachedOnceMet(ctx, store, wrapped, class, len(set) == 1); err != nil {
+						return err
+					}
 				}
 				side.into[class] = append(side.into[class], wrapped)
 			}
@@ -123,13 +125,13 @@ func (c *throughCache) store(t *tier, inner *objstore.Store, cfg objcache.Config
 }
 
 // cachedOnceMet lets the keys of a bucket that is away go through the cache once it is met.
-func cachedOnceMet(inner, wrapped *objstore.Store, class string, alone bool) {
+func cachedOnceMet(ctx context.Context, inner, wrapped *objstore.Store, class string, alone bool) error {
 	a, is := awayOf(inner)
 	if !is {
-		return
+		return nil
 	}
 	driver, _ := wrapped.Driver().(*objcache.Driver) // store made it
-	a.onceMet(func(ctx context.Context, d objstore.Driver, can objstore.Capabilities) error {
+	return a.onceMet(ctx, func(ctx context.Context, d objstore.Driver, can objstore.Capabilities) error {
 		plain, err := objstore.New(d, objstore.Config{Attempts: 1}) // not through away, which is not met yet
 		if err != nil {
 			return err
