@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/strandline/strandline/auditor"
 	"github.com/strandline/strandline/localtier"
@@ -100,6 +101,11 @@ func TestUpKeepsItsDiskFree(t *testing.T) {
 	if _, text := get(t, http.MethodGet, up.url+"/metrics", ""); !strings.Contains(text, "strandline_rewriting_held 1") {
 		t.Error("no metric tells of it")
 	}
+	seen := float64(time.Now().UnixNano()) / 1e9
+	eventually(t, "a pass of settle that began since has ended", func() bool {
+		began, n := seriesOf(scraped(t, up.url), "strandline_duty_last_success_timestamp_seconds", "duty=settle")
+		return n == 1 && began > seen
+	})
 	if n := settled(); n != 0 || !strings.Contains(up.errs.String(), "rewriting is held") {
 		t.Errorf("%d packs: %s", n, up.errs)
 	}
