@@ -59,8 +59,8 @@ func (s *shardLog) partly(ctx context.Context, first segment.Seq, frames [][]seg
 	durable, rows := 0, 0
 	for i, t := range q.all() {
 		if _, waited := t.Wait(ctx); waited != nil {
-			if !isDone(t) { // what it was refused with says that nothing was written
-				return fmt.Errorf("append: its first rows may still become durable: %w (%v)", waited, err)
+			if !isDone(t) {
+				return fmt.Errorf("append: its first rows may still become durable: %w (%v)", waited, err) //nolint:errorlint // of err no kind may show, for its kinds say that nothing was written
 			}
 			break
 		}

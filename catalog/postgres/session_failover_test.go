@@ -63,9 +63,10 @@ func TestSessionEndsWithItsServer(t *testing.T) {
 	}
 	made := 0
 	for _, r := range rows {
-		if r.Subject == "over" {
+		switch r.Subject {
+		case "over":
 			t.Errorf("a verb was made in another session than its own: %+v", r)
-		} else if r.Subject == "in the session" {
+		case "in the session":
 			made++
 		}
 	}
