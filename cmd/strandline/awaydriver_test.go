@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,10 +133,11 @@ func TestAwayBucketIsUsedWithNothingOwed(t *testing.T) {
 // call that began it for a moment, and no other; it ends with Close, and not with that call.
 func TestAwayBucketThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hangs := true
+		var hangs atomic.Bool // looks read it
+		hangs.Store(true)
 		a := newAway(t.Context(), memstore.New(memstore.Options{}), objstore.ErrUnavailable, nil)
 		a.hold = func(ctx context.Context, _ objstore.Driver) (objstore.Capabilities, error) {
-			if hangs {
+			if hangs.Load() {
 				<-ctx.Done()
 				return objstore.Capabilities{}, fmt.Errorf("%w: %w", objstore.ErrUnavailable, context.Cause(ctx))
 			}
@@ -161,13 +163,13 @@ func TestAwayBucketThatHangs(t *testing.T) {
 		took(awayPause)
 		took(0)
 		time.Sleep(awayPatience + awayEvery)
-		hangs = false
+		hangs.Store(false)
 		if err := a.reach(t.Context()); err != nil {
 			t.Error(err)
 		}
 		b := newAway(t.Context(), memstore.New(memstore.Options{}), objstore.ErrUnavailable, nil)
 		b.hold = a.hold
-		hangs = true
+		hangs.Store(true)
 		time.Sleep(awayEvery)
 		began := time.Now()
 		_ = b.reach(t.Context()) // begins a look
