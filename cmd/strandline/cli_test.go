@@ -315,18 +315,23 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("ready on a full disk: %s %s %v", resp.Status, answer, err)
 	}
 	up.stop()
-	if code := <-up.done; code == exitOK {
-		t.Error("up could not seal on a full disk, and said nothing")
-	}
+	code := <-up.done
 	up.done = nil
 	// With room again, the next start goes on from the disk and publishes the rest.
 	if err := unix.Mount("", dir, "", unix.MS_REMOUNT, "size=400m"); err != nil {
 		t.Fatal(err)
 	}
+	there := func() int {
+		out := cli(t, "", append([]string{"cat", "big", "--dir", dir}, args[2:4]...)...)
+		out.want(t, exitOK)
+		return strings.Count(out.out, "\n")
+	}
+	// What was published late, while the disk filled up, may have made room for the end.
+	if code == exitOK && there() != acked*1024 {
+		t.Error("up could not seal on a full disk, and said nothing")
+	}
 	startUp(t, dir, args...).end(t)
-	out := cli(t, "", append([]string{"cat", "big", "--dir", dir}, args[2:4]...)...)
-	out.want(t, exitOK)
-	if got := strings.Count(out.out, "\n"); got != acked*1024 {
+	if got := there(); got != acked*1024 {
 		t.Errorf("%d rows were acknowledged, %d are there", acked*1024, got)
 	}
 }
