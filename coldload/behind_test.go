@@ -364,20 +364,60 @@ func (b *blink) ChainRefs(ctx context.Context, c segment.Chain, from segment.Seq
 }
 
 // TestScanLooksTwiceAtALoss: rows within a lost span that one look at the refs did not find are
-// not called lost before a second look.
+// not called lost before a second look, and lost ones that it did not find not trimmed.
 func TestScanLooksTwiceAtALoss(t *testing.T) {
+	for _, missed := range []string{"a", "b"} {
+		t.Run(missed, func(t *testing.T) {
+			x := tiertest.New(t, nil)
+			x.Slot(tiertest.Write{Stream: "a", Rows: 5, Size: 30}, tiertest.Write{Stream: "b", Rows: 3, Size: 30}, tiertest.Write{Stream: "a", Rows: 2, Size: 30})
+			x.Settle(1)
+			x.TrimSlots()
+			loseChunks(t, x, "a")
+			b := &blink{Catalog: x.Catalog, stream: missed, passes: 1}
+			r, err := coldload.New(b, x.Classes, coldload.Config{Clock: x.Clock.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var se *coldload.ScanError
+			if _, err := scanAll(t.Context(), r, x, 0, nil); !errors.As(err, &se) || !se.Accepted() || se.At != 1 || se.First != 6 || b.passes >= 0 {
+				t.Errorf("a's rows from 1 on are lost, b's from 6 on are there: %v", err)
+			}
+		})
+	}
+}
+
+// TestScanNamesTheFirstOfTwoRuns: between two lost runs lies a row that is not shown. Nobody is
+// told of the second run alone.
+func TestScanNamesTheFirstOfTwoRuns(t *testing.T) {
 	x := tiertest.New(t, nil)
-	x.Slot(tiertest.Write{Stream: "a", Rows: 5, Size: 30}, tiertest.Write{Stream: "b", Rows: 3, Size: 30}, tiertest.Write{Stream: "a", Rows: 2, Size: 30})
+	x.Slot(tiertest.Write{Stream: "a", Rows: 2, Size: 30}, tiertest.Write{Stream: "b", Rows: 1, Size: 30},
+		tiertest.Write{Stream: "a", Rows: 2, Size: 30}, tiertest.Write{Stream: "c", Rows: 1, Size: 30}, tiertest.Write{Stream: "b", Rows: 1, Size: 30})
 	x.Settle(1)
 	x.TrimSlots()
 	loseChunks(t, x, "a")
-	b := &blink{Catalog: x.Catalog, stream: "b", passes: 1}
-	r, err := coldload.New(b, x.Classes, coldload.Config{Clock: x.Clock.Now})
-	if err != nil {
+	if _, err := x.Catalog.TrimStream(t.Context(), "b", at(4)); err != nil {
 		t.Fatal(err)
 	}
 	var se *coldload.ScanError
-	if _, err := scanAll(t.Context(), r, x, 0, nil); !errors.As(err, &se) || !se.Accepted() || se.First != 6 || b.passes >= 0 {
-		t.Errorf("b's rows from 6 on are there: %v", err)
+	if _, err := scanAll(t.Context(), reader(t, x, coldload.Config{}), x, 0, nil); !errors.As(err, &se) || se.At != 1 || se.First != 6 {
+		t.Errorf("1, 2, 4 and 5 are lost, 3 was trimmed, 6 is there: %v", err)
 	}
+}
+
+// TestScanTellsOfEachLoss: of lost spans that lie apart, each is told of in its turn.
+func TestScanTellsOfEachLoss(t *testing.T) {
+	x := tiertest.New(t, nil)
+	for _, stream := range []string{"a", "c", "d", "c", "e", "c"} {
+		x.Slot(tiertest.Write{Stream: stream, Rows: 2, Size: 30})
+	}
+	x.Settle(1)
+	x.TrimSlots()
+	lost := map[segment.Seq]bool{}
+	for _, stream := range []string{"a", "d", "e"} {
+		loseChunks(t, x, stream)
+		for _, row := range x.Rows[stream] {
+			lost[row.Seq] = true
+		}
+	}
+	goOn(t, x, reader(t, x, coldload.Config{}), lost)
 }

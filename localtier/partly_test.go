@@ -137,6 +137,10 @@ func TestHalfOfAnAppendInLine(t *testing.T) {
 			if err := s.partly(t.Context(), 0, frames, tickets{}, refused); !errors.Is(err, refused) || errors.As(err, &half) {
 				t.Errorf("no frame was queued: %v", err)
 			}
+			poisoned := s.poisoned(wal.ErrPoisoned)
+			if err := s.partly(t.Context(), first, frames, queued, poisoned); !errors.Is(err, wal.ErrPoisoned) || errors.Is(err, ErrPartial) {
+				t.Errorf("what a restart will find of the rest is not known: %v", err)
+			}
 			w.mustClose(a)
 			if n := len(w.stored("s")); n != 3 {
 				t.Errorf("%d rows are there", n)
