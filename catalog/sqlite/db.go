@@ -259,9 +259,6 @@ func (d *DB) read(ctx context.Context, verb string, fn func(*tx) error) error {
 		return err
 	}
 	defer d.closing.RUnlock()
-	if err := catalog.CheckSession(ctx, verb, d.session); err != nil {
-		return err
-	}
 	var c *conn
 	select {
 	case c = <-d.readers:
@@ -271,6 +268,9 @@ func (d *DB) read(ctx context.Context, verb string, fn func(*tx) error) error {
 	defer func() { d.readers <- c }()
 	return mapError(verb, c.snapshot(ctx, d.clock(), func(t *tx) error {
 		if err := d.newer.check(t); err != nil {
+			return err
+		}
+		if err := catalog.CheckSession(ctx, verb, d.session); err != nil {
 			return err
 		}
 		return fn(t)
@@ -286,8 +286,10 @@ func (d *DB) write(ctx context.Context, verb string, fn func(*tx) error) error {
 	if d.writer == nil {
 		return fmt.Errorf("%w: %s", catalog.ErrReadOnly, verb)
 	}
-	if err := catalog.CheckSession(ctx, verb, d.session); err != nil {
-		return err
-	}
-	return mapError(verb, d.writer.do(ctx, fn))
+	return mapError(verb, d.writer.do(ctx, func(t *tx) error { // it may have waited in the queue
+		if err := catalog.CheckSession(ctx, verb, d.session); err != nil {
+			return err
+		}
+		return fn(t)
+	}))
 }

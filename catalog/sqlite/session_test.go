@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/strandline/strandline/catalog"
 )
@@ -46,5 +47,42 @@ func TestSessionOfAFile(t *testing.T) {
 	}
 	if s, err := d.Session(ctx); !errors.Is(err, catalog.ErrUnavailable) || !strings.Contains(err.Error(), "end this process") {
 		t.Errorf("the session now: %q, %v", s, err)
+	}
+}
+
+// TestSessionThatEndsInTheQueue: a write that waits for others is held to its session when its
+// turn comes.
+func TestSessionThatEndsInTheQueue(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	d := openAt(t, path, nil)
+	s, err := d.Session(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, goOn, before, behind := make(chan struct{}), make(chan struct{}), make(chan error, 1), make(chan error, 1)
+	go func() {
+		before <- d.write(ctx, "before", func(*tx) error {
+			close(begun)
+			<-goOn
+			return nil
+		})
+	}()
+	<-begun
+	go func() { behind <- d.Audit(catalog.Within(ctx, s), "test", "", "") }()
+	for end := time.Now().Add(time.Minute); len(d.writer.queue) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nothing waits")
+		}
+	}
+	if err := errors.Join(os.WriteFile(path+".older", []byte("an older copy"), 0o600), os.Rename(path+".older", path)); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	if err := <-before; err != nil {
+		t.Error(err)
+	}
+	if err := <-behind; !errors.Is(err, catalog.ErrSessionEnded) {
+		t.Errorf("a write that waited while its session ended: %v", err)
 	}
 }
