@@ -93,6 +93,13 @@ func TestServedByAnother(t *testing.T) {
 			t.Errorf("by %s", what)
 		}
 	}
+	loop := filepath.Join(t.TempDir(), segment.LockFile)
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Fatal(err)
+	}
+	if servedByAnother(filepath.Dir(loop)) {
+		t.Error("nobody can tell, so nobody is known to")
+	}
 	lock, err := wal.OSFS(false).Lock(name)
 	if err != nil {
 		t.Fatal(err)
