@@ -273,6 +273,9 @@ func (d *DB) read(ctx context.Context, verb string, fn func(*tx) error) error {
 		if err := catalog.CheckSession(ctx, verb, d.session); err != nil {
 			return err
 		}
+		if err := d.stands(); err != nil {
+			return err
+		}
 		return fn(t)
 	}))
 }
@@ -288,6 +291,9 @@ func (d *DB) write(ctx context.Context, verb string, fn func(*tx) error) error {
 	}
 	return mapError(verb, d.writer.do(ctx, func(t *tx) error { // it may have waited in the queue
 		if err := catalog.CheckSession(ctx, verb, d.session); err != nil {
+			return err
+		}
+		if err := d.stands(); err != nil {
 			return err
 		}
 		return fn(t)

@@ -8,8 +8,11 @@ import (
 	"github.com/strandline/strandline/catalog"
 )
 
-// replaced is the session of a file that is not the one that was opened.
-const replaced catalog.Session = "replaced"
+// The sessions of a file: the one that was opened, or another one in its place, or none.
+const (
+	opened   catalog.Session = "opened"
+	replaced catalog.Session = "replaced"
+)
 
 // Session is that of the file: it ends when another one is put in its place, which the
 // connections here would never see. An older copy that is written over the very same file is
@@ -19,11 +22,20 @@ func (d *DB) Session(context.Context) (catalog.Session, error) {
 		return "", err
 	}
 	defer d.closing.RUnlock()
-	s := d.session()
-	if s == replaced {
-		return "", fmt.Errorf("%w: %s is not the file that this process opened, which goes on in one that nobody else sees: end this process, and start it on the newest copy", catalog.ErrUnavailable, d.opt.Path)
+	if err := d.stands(); err != nil {
+		return "", err
 	}
-	return s, nil
+	return opened, nil
+}
+
+// stands refuses every verb in a file that has lost its name: what was written there would be
+// seen by nobody else, and an acknowledgement that waits for the catalog would be worth nothing.
+// With its name back (the newest copy, moved aside for a while) it goes on.
+func (d *DB) stands() error {
+	if d.session() == replaced {
+		return fmt.Errorf("%w: %s is not the file that this process opened, which nobody else sees any more: end this process, and start it on the newest copy", catalog.ErrUnavailable, d.opt.Path)
+	}
+	return nil
 }
 
 // session costs a look at the file's name.
@@ -31,5 +43,5 @@ func (d *DB) session() catalog.Session {
 	if now, err := os.Stat(d.opt.Path); err != nil || !os.SameFile(now, d.file) {
 		return replaced
 	}
-	return "opened"
+	return opened
 }

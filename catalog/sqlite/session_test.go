@@ -36,7 +36,7 @@ func TestSessionOfAFile(t *testing.T) {
 	if err := os.WriteFile(path+".older", []byte("an older copy"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(path+".older", path); err != nil {
+	if err := errors.Join(os.Rename(path, path+".newest"), os.Rename(path+".older", path)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Now(within); !errors.Is(err, catalog.ErrSessionEnded) {
@@ -45,8 +45,21 @@ func TestSessionOfAFile(t *testing.T) {
 	if err := d.Audit(within, "test", "", ""); !errors.Is(err, catalog.ErrSessionEnded) {
 		t.Errorf("a write within it: %v", err)
 	}
+	// Nor does what is bound to no session go on in a file that nobody else sees.
+	if _, err := d.Chains(ctx); !errors.Is(err, catalog.ErrUnavailable) || !strings.Contains(err.Error(), "end this process") {
+		t.Errorf("a read in the file before: %v", err)
+	}
+	if err := d.Audit(ctx, "test", "", ""); !errors.Is(err, catalog.ErrUnavailable) {
+		t.Errorf("a write in it: %v", err)
+	}
 	if s, err := d.Session(ctx); !errors.Is(err, catalog.ErrUnavailable) || !strings.Contains(err.Error(), "end this process") {
 		t.Errorf("the session now: %q, %v", s, err)
+	}
+	if err := os.Rename(path+".newest", path); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Audit(ctx, "test", "", ""); err != nil {
+		t.Errorf("a write with the file in its place again: %v", err)
 	}
 }
 
