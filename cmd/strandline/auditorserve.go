@@ -19,8 +19,12 @@ type auditorStatus struct {
 	Audit auditor.Summary `json:"auditor"`
 }
 
-// auditorLooks is how often an auditor's pulse is taken; what it may miss is its grace.
+// auditorLooks is how often an auditor's pulse is taken; what it may miss is its grace, and
+// where that is short, one look: the last good one is as old as a turn before the next.
 const auditorLooks = 10 * time.Second
+
+// auditorPatience is how long ago the last good look of an auditor with this grace may be.
+func auditorPatience(grace time.Duration) time.Duration { return max(grace, 2*auditorLooks) }
 
 // auditService is an auditor that can be asked how it is.
 type auditService struct {
@@ -46,7 +50,7 @@ func (s *auditService) run(ctx context.Context) error {
 	grace := &readGrace{catalog: s.tier.catalog, value: catalog.DefaultReadGrace}
 	p := newPulse(func(ctx context.Context) error {
 		return errors.Join(grace.read(ctx), s.tier.answers(ctx))
-	}, auditorLooks, grace.get)
+	}, auditorLooks, func() time.Duration { return auditorPatience(grace.get()) })
 	deps := httpapi.Deps{
 		Catalog: s.tier.catalog, Logger: s.log, Explain: s.tier.answer, Stopping: stop.drains,
 		Status: func(ctx context.Context) (any, error) {

@@ -115,3 +115,28 @@ func TestLeastMarginsAgree(t *testing.T) {
 		t.Errorf("the catalog's plans live %v, settings says %v", got, m.PlanTTL())
 	}
 }
+
+// TestPulseOfAShortGrace: an auditor that reaches all is ready at every moment between two
+// looks, also where the read grace is shorter than a turn.
+func TestPulseOfAShortGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPulse(func(context.Context) error {
+			time.Sleep(time.Second)
+			return nil
+		}, auditorLooks, func() time.Duration { return auditorPatience(4 * time.Second) })
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- p.run(ctx) }()
+		for range 60 {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if err := p.ready(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
