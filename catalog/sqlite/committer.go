@@ -231,7 +231,7 @@ func (w *committer) close() error {
 }
 
 // prepare brings a file that this process opened up to date, under the outer lock.
-func (w *committer) prepare(ctx context.Context) (err error) {
+func (w *committer) prepare(ctx context.Context, path string) (err error) {
 	if err := w.lock.lock(); err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (w *committer) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := checkVersion("", v); err != nil {
+	if err := checkVersion(path, v); err != nil {
 		return err
 	}
 	var mode string

@@ -153,7 +153,7 @@ func (d *DB) openWriter(ctx context.Context) error {
 		return errors.Join(err, lock.close())
 	}
 	w := newCommitter(c, lock, d.clock, &d.newer)
-	if err := w.prepare(ctx); err != nil {
+	if err := w.prepare(ctx, d.opt.Path); err != nil {
 		return errors.Join(err, c.close(), lock.close())
 	}
 	d.writer = w
