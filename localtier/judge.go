@@ -156,12 +156,21 @@ func (s *shardLog) proof(ctx context.Context, dir surveyed) (func(leftOver) segm
 	if err != nil {
 		return nil, err
 	}
+	row, err := s.catalog.Chain(ctx, s.chain) // behind them: what is not trimmed by now was listed
+	if err != nil {
+		return nil, fmt.Errorf("read the chain row: %w", err)
+	}
 	return func(l leftOver) segment.Seq {
 		if r := slots[l.UUID]; r.ID != 0 {
 			if r.First > l.Base {
 				return 0
 			}
 			return r.Next // the row of a trimmed slot may tell of those before it, too
+		}
+		if l.ID >= row.Trimmed {
+			// Its slot's row would be there. The term says nothing then: behind a catalog that was
+			// rolled back another writer may have had the same one.
+			return 0
 		}
 		if t, ok := last[l.Term]; ok && (t.Owner == dir.writer || l.ID <= dir.checkpoint) {
 			return t.LastSeq + 1

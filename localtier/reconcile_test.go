@@ -134,6 +134,10 @@ func TestProofByTerm(t *testing.T) {
 
 type noSlots struct{ Catalog }
 
+func (c noSlots) Chain(ctx context.Context, chain segment.Chain) (catalog.ChainRow, error) {
+	return trimmedRow(c.Catalog.Chain(ctx, chain))
+}
+
 func (noSlots) Slots(context.Context, segment.Chain, segment.ID, int) ([]catalog.SlotRow, error) {
 	return nil, nil
 }
