@@ -2,7 +2,6 @@ package auditor
 
 import (
 	"context"
-	"errors"
 
 	"github.com/strandline/strandline/catalog"
 	"github.com/strandline/strandline/segment"
@@ -17,22 +16,17 @@ type gated struct {
 	gate catalog.Gate
 }
 
-// AbsorbSlot goes on where a head cannot be read: that says nothing, and absorbs are owed to
-// those who wait for an acknowledgement.
+// AbsorbSlot waits for heads that cannot be read: the one that nobody could look at may be the
+// one that its row would catch up with. Acknowledgements wait for their owner's absorb, not for this one.
 func (c gated) AbsorbSlot(ctx context.Context, s catalog.Absorb) (out catalog.Absorbed, err error) {
-	tried := false
 	err = c.gate(ctx, func(ctx context.Context) (err error) {
-		tried = true
 		out, err = c.Catalog.AbsorbSlot(ctx, s)
 		return err
 	})
-	if !tried && !errors.Is(err, catalog.ErrRolledBack) {
-		return c.Catalog.AbsorbSlot(ctx, s)
-	}
 	return out, err
 }
 
-// RaiseWatermark waits for heads that cannot be read: what they know of is kept.
+// RaiseWatermark waits, too: what they know of is kept.
 func (c gated) RaiseWatermark(ctx context.Context, w catalog.Watermark) (row catalog.ChainRow, err error) {
 	err = c.gate(ctx, func(ctx context.Context) (err error) {
 		row, err = c.Catalog.RaiseWatermark(ctx, w)
