@@ -39,7 +39,8 @@ type gate struct {
 type headLook struct {
 	number  int // from 1 on
 	session catalog.Session
-	until   time.Time // it is believed; zero: not at all
+	from    time.Time // it is believed from then, for a clock that was set back would stretch it,
+	until   time.Time // and until then; zero: not at all
 }
 
 // headsFresh bounds how long a look at the heads is believed: a catalog may go back without a
@@ -83,7 +84,7 @@ func (g *gate) pass(ctx context.Context, ended int) (headLook, error) {
 	}
 	defer func() { <-g.turn }()
 	var err error
-	if g.last.number <= ended || !g.clock().Before(g.last.until) {
+	if now := g.clock(); g.last.number <= ended || now.Before(g.last.from) || !now.Before(g.last.until) {
 		err = g.lookAnew(ctx)
 	}
 	if g.note != nil {
@@ -109,7 +110,7 @@ func (g *gate) lookAnew(ctx context.Context) error {
 		return err
 	}
 	share := settings.ReadGrace.Deleting(at, catalog.DefaultReadGrace) / headsFreshShare
-	g.last.session, g.last.until = session, at.Add(min(headsFresh, share))
+	g.last.session, g.last.from, g.last.until = session, at, at.Add(min(headsFresh, share))
 	return nil
 }
 

@@ -98,7 +98,7 @@ func TestLookIsBelievedForAShareOfTheGrace(t *testing.T) {
 	for _, c := range []struct {
 		pass  time.Duration
 		looks int
-	}{{0, 1}, {share - 1, 1}, {1, 2}} {
+	}{{0, 1}, {share - 1, 1}, {1, 2}, {-share, 3}} { // at last the clock is set back
 		w.now = w.now.Add(c.pass)
 		w.must(w.gate.open(t.Context()))
 		if w.calls["Session"] != c.looks {
