@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/strandline/strandline/catalog"
+	"github.com/strandline/strandline/segment"
 )
 
 // isBurned says whether a key's object may be there no more, and never again: the row of
@@ -14,11 +15,30 @@ func (s *Sim) isBurned(key string) bool {
 	return err == nil && in.State == catalog.IntentBurned
 }
 
-// mayComeAgain says that a key may get other bytes once its object is gone: nobody knows any
-// more that it had some.
+// mayComeAgain says that a key may get other bytes once its object is gone from a bucket: nobody
+// knows any more that it had some, or a writer who was overtaken sends its own so late that
+// the bucket lost the slot meanwhile, or is having it deleted (K1).
 func (s *Sim) mayComeAgain(key string) bool {
-	if s.isBurned(key) {
+	if s.isBurned(key) || s.back.condemned(key) || s.beingDeleted(key) {
 		return true
 	}
-	return s.back.condemned(key) || s.back.happened() && slices.ContainsFunc(s.buckets, func(b *bucket) bool { return b.taken[key] })
+	return slices.ContainsFunc(s.buckets, func(b *bucket) bool { return b.taken[key] })
+}
+
+// beingDeleted says that a slot is condemned: of a set, one bucket may have it no more.
+func (s *Sim) beingDeleted(key string) bool {
+	k, err := segment.ParseKey(key)
+	if err != nil || k.Kind != segment.KeySlot {
+		return false
+	}
+	row, err := s.cat.Chain(context.Background(), k.Chain)
+	return err == nil && k.ID < row.Condemned
+}
+
+// standsAsItWas says that a bucket of the set still has the object.
+func (s *Sim) standsAsItWas(key string, old *content) bool {
+	return slices.ContainsFunc(s.buckets, func(b *bucket) bool {
+		body, _, ok := b.body(key)
+		return ok && digest(body) == old.digest
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -67,6 +68,18 @@ type Result struct {
 	Coverage Coverage
 	Findings []string
 	Tail     []string
+	// RolledBack: the catalog went back before the run ended.
+	RolledBack bool
+}
+
+// Unhealed says that what was broken is no more than a rolled-back catalog may leave behind. What 03
+// promises of one is that it is told, and that nothing more is lost by what follows: no delete,
+// no head that goes on. Rows of the commits that were lost, and terms that were given out twice,
+// are an operator's to look at (docs/operations.md).
+func (r *Result) Unhealed() bool {
+	return r.RolledBack && len(r.Findings) > 0 && !slices.ContainsFunc(r.Findings, func(f string) bool {
+		return strings.HasPrefix(f, "03 ") || strings.HasPrefix(f, "start")
+	})
 }
 
 // Err is nil if no rule was broken.
@@ -108,7 +121,7 @@ func Run(cfg Config) Result {
 func (s *Sim) result() Result {
 	r := Result{
 		Seed: s.cfg.Seed, Steps: s.steps, Virtual: time.Since(s.trace.began), Hash: s.trace.hash, Coverage: s.cover,
-		Findings: s.check.findings,
+		Findings: s.check.findings, RolledBack: s.back.happened(),
 	}
 	for _, rec := range s.model.records {
 		if rec.acked != "" {
