@@ -18,28 +18,27 @@ type gated struct {
 
 // AbsorbSlot waits for heads that cannot be read: the one that nobody could look at may be the
 // one that its row would catch up with. Acknowledgements wait for their owner's absorb, not for this one.
-func (c gated) AbsorbSlot(ctx context.Context, s catalog.Absorb) (out catalog.Absorbed, err error) {
-	err = c.gate(ctx, func(ctx context.Context) (err error) {
-		out, err = c.Catalog.AbsorbSlot(ctx, s)
-		return err
-	})
-	return out, err
+func (c gated) AbsorbSlot(ctx context.Context, s catalog.Absorb) (catalog.Absorbed, error) {
+	return through(ctx, c.gate, func(ctx context.Context) (catalog.Absorbed, error) { return c.Catalog.AbsorbSlot(ctx, s) })
 }
 
 // RaiseWatermark waits, too: what they know of is kept.
-func (c gated) RaiseWatermark(ctx context.Context, w catalog.Watermark) (row catalog.ChainRow, err error) {
-	err = c.gate(ctx, func(ctx context.Context) (err error) {
-		row, err = c.Catalog.RaiseWatermark(ctx, w)
-		return err
-	})
-	return row, err
+func (c gated) RaiseWatermark(ctx context.Context, w catalog.Watermark) (catalog.ChainRow, error) {
+	return through(ctx, c.gate, func(ctx context.Context) (catalog.ChainRow, error) { return c.Catalog.RaiseWatermark(ctx, w) })
 }
 
 // CondemnSlots waits, too.
-func (c gated) CondemnSlots(ctx context.Context, m catalog.MarkerRef, chain segment.Chain, expect, to segment.ID) (row catalog.ChainRow, err error) {
-	err = c.gate(ctx, func(ctx context.Context) (err error) {
-		row, err = c.Catalog.CondemnSlots(ctx, m, chain, expect, to)
+func (c gated) CondemnSlots(ctx context.Context, m catalog.MarkerRef, chain segment.Chain, expect, to segment.ID) (catalog.ChainRow, error) {
+	return through(ctx, c.gate, func(ctx context.Context) (catalog.ChainRow, error) {
+		return c.Catalog.CondemnSlots(ctx, m, chain, expect, to)
+	})
+}
+
+// through is a verb with an answer behind a gate.
+func through[T any](ctx context.Context, gate catalog.Gate, verb func(context.Context) (T, error)) (out T, err error) {
+	err = gate(ctx, func(ctx context.Context) (err error) {
+		out, err = verb(ctx)
 		return err
 	})
-	return row, err
+	return out, err
 }

@@ -270,13 +270,7 @@ func (d *DB) read(ctx context.Context, verb string, fn func(*tx) error) error {
 		if err := d.newer.check(t); err != nil {
 			return err
 		}
-		if err := catalog.CheckSession(ctx, verb, d.session); err != nil {
-			return err
-		}
-		if err := d.stands(); err != nil {
-			return err
-		}
-		return fn(t)
+		return d.inSession(ctx, verb, fn)(t)
 	}))
 }
 
@@ -289,13 +283,5 @@ func (d *DB) write(ctx context.Context, verb string, fn func(*tx) error) error {
 	if d.writer == nil {
 		return fmt.Errorf("%w: %s", catalog.ErrReadOnly, verb)
 	}
-	return mapError(verb, d.writer.do(ctx, func(t *tx) error { // it may have waited in the queue
-		if err := catalog.CheckSession(ctx, verb, d.session); err != nil {
-			return err
-		}
-		if err := d.stands(); err != nil {
-			return err
-		}
-		return fn(t)
-	}))
+	return mapError(verb, d.writer.do(ctx, d.inSession(ctx, verb, fn)))
 }

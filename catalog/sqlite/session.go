@@ -28,6 +28,20 @@ func (d *DB) Session(context.Context) (catalog.Session, error) {
 	return opened, nil
 }
 
+// inSession holds a verb to the session that its caller bound it to, and to the file, as its
+// transaction begins: it may have waited in the committer's queue.
+func (d *DB) inSession(ctx context.Context, verb string, fn func(*tx) error) func(*tx) error {
+	return func(t *tx) error {
+		if err := catalog.CheckSession(ctx, verb, d.session); err != nil {
+			return err
+		}
+		if err := d.stands(); err != nil {
+			return err
+		}
+		return fn(t)
+	}
+}
+
 // stands refuses every verb in a file that has lost its name: what was written there would be
 // seen by nobody else, and an acknowledgement that waits for the catalog would be worth nothing.
 // With its name back (the newest copy, moved aside for a while) it goes on.
