@@ -105,15 +105,9 @@ func (w *world) identity(dir string) segment.UUID {
 // TestProofByTerm: slots that were trimmed, and their rows forgotten, are proven by the
 // term table; a catalog that cannot say keeps everything.
 func TestProofByTerm(t *testing.T) {
-	w := newWorld(t, 1)
-	w.leftOverRows(t)
-	a := w.open("a", func(o *Options) { o.Catalog = noSlots{o.Catalog} })
-	if left := w.quarantined("a"); len(left) != 1 || left[0].Rows != 3 {
-		t.Errorf("in quarantine: %+v", left)
-	}
-	w.mustClose(a)
+	leftsRows(t, 3, func(c Catalog) Catalog { return noSlots{trimmedChain{c}} })
 
-	w = newWorld(t, 1)
+	w := newWorld(t, 1)
 	w.leftOverRows(t)
 	_, err := w.tryOpen("a", func(o *Options) { o.Catalog = noTerms{o.Catalog} })
 	if !errors.Is(err, catalog.ErrUnavailable) {
@@ -132,11 +126,7 @@ func TestProofByTerm(t *testing.T) {
 	}
 }
 
-type noSlots struct{ Catalog }
-
-func (c noSlots) Chain(ctx context.Context, chain segment.Chain) (catalog.ChainRow, error) {
-	return trimmedRow(c.Catalog.Chain(ctx, chain))
-}
+type noSlots struct{ trimmedChain }
 
 func (noSlots) Slots(context.Context, segment.Chain, segment.ID, int) ([]catalog.SlotRow, error) {
 	return nil, nil
